@@ -7,7 +7,9 @@ Two kinds of comments in a page name what follows them:
   the lines that the expression finds.
 - ``<!-- table: NAME of FILE -->`` precedes a table, and ``<!-- table: end -->`` follows it. FILE lies beside the page. It is the output
   of ``haltere reproduce STUDY --json``, and ``findings`` names its findings. ``python tools/pages.py --study STUDY`` makes the file
-  anew, which takes minutes, and then the page's tables.
+  anew, which takes minutes, and then the page's tables; ``--study all`` does so for every study. ``--keep DIR`` keeps the runs, so that
+  an interrupted or repeated command need not make them again. ``--check`` says whether the runs of a study's experiment files are
+  still those of its page.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The study's output, beside its page.
 STORED = "reproduced.json"
+#: The studies, and how long a run of each tells two builds apart.
+SAMPLE = {"aqm-lab": "5s", "dctcp-hysteresis": "2s", "iaas": "500ms", "mptcp-red": "5s", "rafle": "100s"}
 PAGES = (
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
@@ -86,14 +90,12 @@ def _markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def table(stored: dict[str, Any], name: str) -> str:
-    """A table of a study's output by its name, or the findings."""
-    if name == "findings":
-        columns = ("finding", "paper", "ours", "verdict", "why")
-        return _markdown(
-            columns,
-            [[one["text"], *(one[key] for key in columns[1:])] for one in stored["findings"] if not one["reading"]],
-        )
+    """A table of a study's output by its name; ``findings`` is made from the findings if the output has no such table."""
     named = {one["name"]: one for one in stored["tables"]}
+    if name == "findings" and name not in named:
+        columns = ("finding", "paper", "ours", "verdict", "why")
+        rows = [[one["text"], *(one[key] for key in columns[1:])] for one in stored["findings"] if not one["reading"]]
+        return _markdown(columns, rows)
     if name not in named:
         raise SystemExit(f"pages: a table must be one of {', '.join(named)}, got `{name}`")
     return _markdown(named[name]["columns"], named[name]["rows"])
@@ -116,22 +118,65 @@ def page_of(path: Path) -> str:
         return with_outputs(with_tables(path.read_text(), path.parent), Path(folder))
 
 
-def reproduce(study: str) -> Iterator[Path]:
-    """Runs a study in full and stores its output; gives its page."""
+def digests(study: str) -> dict[str, str]:
+    """The digest of a short run of each experiment file of a study: it tells whether the build that made a page still makes the same runs."""
+    from haltere import _core, load
+
+    out = {}
+    for path in sorted((ROOT / "papers" / study).glob("*.toml")):
+        if path.name not in ("expected.toml", "wire.toml") and not path.name.startswith("beyond"):
+            _, first = next(iter(load(path).with_values({"duration": SAMPLE[study], "warmup": "0s"}).points()))
+            out[path.name] = _core.run(first, 1).digest()
+    return out
+
+
+def store(study: str, stored: dict[str, Any]) -> Path:
+    """Stores the output of a full run, as far as the page needs it; gives the page."""
     home = ROOT / "papers" / study
+    used = {found["name"] for found in TABLE.finditer((home / "README.md").read_text())}
+    stored["tables"] = [one for one in stored["tables"] if one["name"] in used]
+    stored["digests"] = digests(study)
+    (home / STORED).write_text(json.dumps(stored, ensure_ascii=False, indent=0, separators=(",", ":")) + "\n")
+    return home / "README.md"
+
+
+def reproduce(study: str, keep: Path | None, seeds: int | None) -> Path:
+    """Runs a study in full and stores its output; gives its page."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "haltere", "reproduce", study, "--json", "--out", f"{folder}/{study}"]
+        out = (keep or Path(folder)) / study
+        command = [sys.executable, "-m", "haltere", "reproduce", study, "--json", "--out", str(out)]
+        command += ["--seeds", str(seeds)] if seeds else []
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    (home / STORED).write_text(json.dumps(json.loads(done.stdout), indent=1, ensure_ascii=False) + "\n")
-    yield home / "README.md"
+    return store(study, json.loads(done.stdout))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Writes the printed output in the documents.")
     parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="only these pages")
-    parser.add_argument("--study", metavar="STUDY", help="first reproduce this study in full, and write its page alone")
+    parser.add_argument(
+        "--study", metavar="STUDY", help="first reproduce this study (or `all`) in full, and write its page alone"
+    )
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="with --study: keep the runs in DIR, and use those that it has"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only say which studies' pages are of another build's runs"
+    )
     options = parser.parse_args()
-    for path in reproduce(options.study) if options.study else options.pages or PAGES:
+    if options.check:
+        paths = {study: ROOT / "papers" / study / STORED for study in SAMPLE}
+        old = [
+            study
+            for study, path in paths.items()
+            if not path.is_file() or json.loads(path.read_text())["digests"] != digests(study)
+        ]
+        raise SystemExit(
+            f"pages: of another build, or never stored: {', '.join(old)}; `python tools/pages.py --study NAME`"
+            if old
+            else 0
+        )
+    studies = list(SAMPLE) if options.study == "all" else [options.study] if options.study else []
+    for path in [reproduce(study, options.keep, options.seeds) for study in studies] or options.pages or PAGES:
         new = page_of(path)
         if new != path.read_text():
             path.write_text(new)

@@ -11,28 +11,30 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._core import version as __version__
-from .errors import HaltereError, InputError
-
 if TYPE_CHECKING:
+    from ._core import version as __version__
     from .api import Results, RunsFailed, Scenario, load
+    from .errors import HaltereError, InputError
     from .mechanisms import Classifier, CongestionControl, Queue, Scheduler, Source, param, register
 
 __all__ = [
     "Classifier", "CongestionControl", "HaltereError", "InputError", "Queue", "Results", "RunsFailed", "Scenario", "Scheduler", "Source",
     "__version__", "load", "param", "register",
 ]  # fmt: skip
-#: What is in `mechanisms`.
-_OWN = ("Classifier", "CongestionControl", "Queue", "Scheduler", "Source", "param", "register")
+#: Where these names are; all others are in `api`.
+_ELSEWHERE = {
+    **dict.fromkeys(("Classifier", "CongestionControl", "Queue", "Scheduler", "Source", "param", "register"), ".mechanisms"),
+    **dict.fromkeys(("HaltereError", "InputError"), ".errors"),
+    "__version__": "._core",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """What takes its time to load is loaded when it is first used."""
-    if name in _OWN:
-        return getattr(importlib.import_module(".mechanisms", __name__), name)
-    if name in __all__:
-        return getattr(importlib.import_module(".api", __name__), name)
-    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    """Nothing is loaded before it is used, so that `haltere` hears an interrupt while it loads the rest."""
+    if name not in __all__:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    module = importlib.import_module(_ELSEWHERE.get(name, ".api"), __name__)
+    return module.version if name == "__version__" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

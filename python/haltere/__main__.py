@@ -1,8 +1,32 @@
-"""`python -m haltere` is `haltere`."""
+"""`haltere`, and `python -m haltere`: an interrupt is heard from the first moment on."""
 
+from __future__ import annotations
+
+import os
+import signal
 import sys
+from typing import Any, NoReturn
 
-from .cli import main
+
+def _too_early(*_: Any) -> NoReturn:
+    """Modules are being loaded: nothing has begun, and an exception would come up in one of them."""
+    os.write(2, b"haltere: interrupted; nothing was begun\n")
+    os._exit(130)
+
+
+def main() -> int:
+    """Runs the command line of this process; returns its exit status."""
+    signals = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    # A shell that starts us in the background has interrupts ignored: that stays.
+    heard = [one for one, handler in signals.items() if handler in (signal.default_int_handler, signal.SIG_DFL)]
+    for one in heard:
+        signal.signal(one, _too_early)
+    from . import cli
+
+    for one in heard:
+        signal.signal(one, signals[one])
+    return cli.main()
+
 
 if __name__ == "__main__":
     sys.exit(main())

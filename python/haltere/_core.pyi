@@ -595,6 +595,9 @@ def kernel_run(
 def kernel_about(vmlinux: str, guest: str) -> str:
     """What a guest kernel says of itself, as JSON: ``release``, ``controls``, ``fabric``. Boots it."""
 
+def kernel_confined() -> int:
+    """The version of Landlock by which guests are confined; 0: this machine has none."""
+
 def wire_check(scenario: Scenario) -> None:
     """Raises :class:`InputError` where the wire cannot run the scenario (its sweep left aside) or this process may not use it."""
 
@@ -614,6 +617,25 @@ def wire_run(
 
 def wire_router(scenario: Scenario, options: str, signals: int) -> None:
     """Is a router between two interfaces until the number of SIGTERM or SIGINT can be read from the descriptor ``signals``."""
+
+class LiveNetwork:
+    """A live network of namespaces, with a host for each node between which the scenario's flows run."""
+
+    hosts: list[str]
+    """The names of its hosts."""
+
+    def __new__(cls, scenario: Scenario, outside: str | None = None) -> LiveNetwork:
+        """``outside``: the node that is in the caller's network namespace."""
+    def run(self, host: str, words: Sequence[str], environment: Sequence[tuple[str, str]]) -> int:
+        """Runs a program there with this process's terminal; its exit status, or 128 and the signal that ended it."""
+    def serve(self, host: str, words: Sequence[str], environment: Sequence[tuple[str, str]]) -> None:
+        """Starts a program there beside others, until the network is closed."""
+    def change(self, scenario: Scenario) -> None:
+        """From now on its links are those of this scenario."""
+    def snapshot(self) -> str:
+        """The router's counters, as JSON."""
+    def close(self) -> None:
+        """Takes it down, once no program runs in it any more."""
 
 def capture_classify(path: str, options: str, progress: Progress | None = None) -> str:
     """Shows every packet of a capture to classifiers. Options and report are JSON. Raises :class:`InputError`."""

@@ -218,6 +218,12 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not equals or not _KEY.fullmatch(key):
         raise InputError(f"--set must be KEY=VALUE, got `{text}`")
     try:
-        return key, tomllib.loads(f"value = {value}")["value"]
+        parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value.strip()
+    try:
+        json.dumps(parsed, allow_nan=False)
+    except (TypeError, ValueError):  # TOML has dates, infinity and `nan`, experiments do not
+        rule = "of numbers, texts, true or false, in lists and tables if need be"
+        raise InputError(f"--set must be {rule}, got `{value.strip()}` for `{key}`; in quotes it is a text") from None
+    return key, parsed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import textwrap
@@ -12,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from . import _core
-from .errors import InputError, unknown
+from .errors import InputError, nearest, unknown
 from .worlds import WORLDS
 
 
@@ -21,6 +20,18 @@ def schema() -> dict[str, Any]:
     """The JSON Schema of experiment files."""
     parsed: dict[str, Any] = json.loads(_core.schema())
     return parsed
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence. Neither the period of an abbreviation nor one between backticks ends it.
+
+    >>> first_sentence("Sets `c1` .. `c3`, e.g. all. More."), first_sentence("Writes `a. b` twice")
+    ('Sets `c1` .. `c3`, e.g. all.', 'Writes `a. b` twice.')
+    """
+    line = " ".join(text.split())
+    plain = re.sub(r"`[^`]*`|\b(?:al|e\.g|i\.e)\.|\.\.", lambda found: "x" * len(found[0]), line)
+    end = re.search(r"\.(?=\s|$)", plain)
+    return f"{line[: end.start()] if end else line}." if line else ""
 
 
 @dataclass(frozen=True)
@@ -46,9 +57,7 @@ class Entry:
     @property
     def summary(self) -> str:
         """The first sentence of its description."""
-        text = " ".join(self.about.split())
-        # The period of an abbreviation ends no sentence.
-        return re.split(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)\.(?:\s|$)", text)[0] + "." if text else ""
+        return first_sentence(self.about)
 
     @property
     def one(self) -> str:
@@ -360,12 +369,10 @@ def _keys(name: str) -> list[tuple[Entry, Parameter]]:
 
 
 def _unknown_name(got: str) -> str:
-    plain = {_plain(one): one for one in (*_metrics(), *(entry.name for entry in entries()))}
-    near = [plain[one] for one in difflib.get_close_matches(_plain(got), plain, 3)]
-    words = [f"`{word}`" for word in near]
-    listed = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-    hint = f"; did you mean {listed}?" if near else ""
-    return f"name must be one that `haltere list` prints, got `{got}`{hint}"
+    keys = (one.name for entry in entries() if "properties" in entry.schema for one in entry.parameters())
+    # Mechanisms and metrics first: of names that are as near, they are the likelier ones.
+    known = dict.fromkeys((*(entry.name for entry in entries()), *_metrics(), *keys))
+    return f"name must be one that `haltere list` prints, got `{got}`{nearest(got, known, 3)}"
 
 
 def explain(name: str, width: int = 96) -> str:

@@ -1,6 +1,6 @@
 """The command line. Thin: the modules of `commands` read arguments, call the package and print.
 
-Exit status: 0 done, 2 the input is wrong (one line, nothing written), 130 interrupted, 1 anything else.
+Exit status: 0 done, 2 the input is wrong (one line, nothing written), 130 interrupted, 141 nobody reads what it prints, 1 anything else.
 Progress goes to standard error, results to standard output.
 """
 
@@ -10,14 +10,16 @@ import argparse
 import errno
 import io
 import os
+import select
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
-from . import commands, errors
+from . import commands, errors, terminal
 from .commands._common import Commands, Parser
 from .errors import HaltereError, InputError
 from .limits import most
@@ -57,17 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     given = sys.argv[1:] if argv is None else list(argv)
     errors.traced = "--traceback" in given
+    with terminal.shown():
+        return _main(given)
+
+
+def _main(given: Sequence[str]) -> int:
     try:
         _check_streams()
-        with _terminated_as_interrupted():
+        with _interruptible():
             args = _parser(given).parse_args(given)
             commands.check(given)
             status: int = args.does(args)
             sys.stdout.flush()
             return status
     except InputError as error:
-        print(f"haltere: {_one_line(error)}", file=sys.stderr)
-        return 2
+        return _say(error, 2)
     except UnicodeEncodeError as error:
         strange = [
             one
@@ -76,23 +82,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         ]
         if not strange:
             return _bug(error, "--traceback" in given)
-        print(f"haltere: arguments must be UTF-8 text, got `{_one_line(strange[0])}`", file=sys.stderr)
-        return 2
+        return _say(f"arguments must be UTF-8 text, got `{_one_line(strange[0])}`", 2)
     except (HaltereError, OSError) as error:
-        is_open = _flushed()
-        if (
-            isinstance(error, BrokenPipeError) and not is_open
-        ):  # the reader of our output has gone, as in `haltere list | head -1`
-            return 1
-        print(f"haltere: {_one_line(error)}", file=sys.stderr)
-        return 2 if isinstance(error, OSError) and error.filename is not None and error.errno in _WRONG_PLACE else 1
+        if isinstance(error, BrokenPipeError) and _unread():
+            return 128 + signal.SIGPIPE  # as other tools end in `haltere list | head -1`
+        _flushed()
+        wrong_place = isinstance(error, OSError) and error.filename is not None and error.errno in _WRONG_PLACE
+        return _say(error, 2 if wrong_place else 1)
     except KeyboardInterrupt:
-        print("haltere: interrupted; finished runs are kept, the same command goes on from there", file=sys.stderr)
-        return 130
+        return _say("interrupted; finished runs are kept, the same command goes on from there", 130)
     except BaseException as error:  # a panic of the Rust core is no Exception
         if isinstance(error, SystemExit | GeneratorExit):
             raise
         return _bug(error, "--traceback" in given)
+
+
+def _say(what: object, status: int) -> int:
+    """Says in one line why the command ends, and with which status."""
+    with suppress(OSError):  # standard error may be gone, too
+        print(f"{terminal.painted('haltere:', 'red', sys.stderr)} {_one_line(what)}", file=sys.stderr, flush=True)
+    return status
 
 
 #: What the system says of a file that cannot be written there, or read.
@@ -111,18 +120,33 @@ def _check_streams() -> None:
     if sys.stdout is None:
         raise InputError("standard output must be open, got a closed one; to see nothing, add >/dev/null")
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+        if isinstance(terminal.below(stream), io.TextIOWrapper):
+            terminal.below(stream).reconfigure(errors="backslashreplace")
 
 
-def _flushed() -> bool:
-    """Writes out what was printed. If that cannot be, it is dropped, so that the end of the process does not try again."""
+def _unread() -> bool:
+    """Whether the reader of standard output has gone. What is left for it is dropped, so that the end of the process does not try again."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        gone = any(what & select.POLLERR for _, what in poll.poll(0))
+    except (OSError, ValueError):  # it has no number
+        gone = False
+    if gone:
+        _dropped()
+    return gone
+
+
+def _flushed() -> None:
+    """Writes out what was printed, or drops it."""
     try:
         sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    return True
+        _dropped()
+
+
+def _dropped() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bug(error: BaseException, traced: bool) -> int:
@@ -131,22 +155,41 @@ def _bug(error: BaseException, traced: bool) -> int:
         traceback.print_exception(error)
     what = f"{type(error).__name__}: {_one_line(error)}" if str(error) else type(error).__name__
     hint = "the traceback above" if traced else "what `haltere --traceback COMMAND ...` prints"
-    print(f"haltere: this is a bug, please report it with {hint}: {what}", file=sys.stderr)
-    return 1
+    return _say(f"this is a bug, please report it with {hint}: {what}", 1)
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C, unless the program that calls this has its own handler. Only the main thread may say so."""
-    is_ours = threading.current_thread() is threading.main_thread()
-    if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+def _interruptible() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C, and the second of them ends the process at once, even if a Python class never returns.
+
+    The program that calls this may have handlers of its own, which stay. Only the main thread may set handlers.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    default: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ours = [number for number, handler in default.items() if signal.getsignal(number) is handler]
+    is_interrupted = False
+
+    def interrupt(number: int, frame: object) -> None:
+        nonlocal is_interrupted
+        if is_interrupted:
+            os.write(2, b"haltere: interrupted twice; ended at once\n")
+            os._exit(130)
+        is_interrupted = True
+        raise KeyboardInterrupt
+
+    for number in ours:
+        signal.signal(number, interrupt)
     try:
         yield
+    except HaltereError:
+        if is_interrupted:  # in the code of a class, whose error it then was
+            raise KeyboardInterrupt from None
+        raise
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in ours:
+            signal.signal(number, default[number])
 
 
 #: An error says in a line what is wrong, however long the value is that is wrong.

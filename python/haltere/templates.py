@@ -6,13 +6,13 @@ indented by three spaces. A new one is a file in ``python/haltere/examples`` and
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .errors import InputError
+from .errors import InputError, nearest
+from .starters import KINDS
 
 FOLDER = Path(__file__).parent / "examples"
 
@@ -85,6 +85,4 @@ def find(name: str) -> Template:
     names = [one.name for one in every()]
     if name in names:
         return Template(name)
-    near = difflib.get_close_matches(name, names, 3, 0.5) or [one for one in names if name in one][:3]
-    hint = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
-    raise InputError(f"template must be one that `haltere new` lists, got `{name}`{hint}")
+    raise InputError(f"template must be one that `haltere new` lists, got `{name}`{nearest(name, [*names, *KINDS], 3)}")

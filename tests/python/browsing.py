@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from conftest import command
+from conftest import ROOT, command
 
 
 @contextmanager
@@ -86,3 +92,51 @@ def run(page: Any, speed: str) -> None:
     page.get_by_role("radio", name=speed if speed == "max" else f"{speed}×", exact=True).click()
     page.get_by_role("button", name="Run", exact=True).click()
     wait(page, "playground.state.running && playground.stores()[0]")
+
+
+def program(path: Path) -> ModuleType:
+    """A program of `tools` as a module."""
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+build = program(ROOT / "tools" / "web" / "build.py")
+#: The pages that were built for these tests.
+_BUILT: list[Path] = []
+
+
+def web_folder(factory: pytest.TempPathFactory) -> Path:
+    """The pages that need no server, with their module: those that `make web` wrote, if no source is newer, or built now."""
+    if not _BUILT:
+        made = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "web"
+        kinds = (".rs", ".js", ".css", ".html", ".py")
+        folders = (ROOT / one for one in ("crates", "python/haltere/play", "tools/web"))
+        newest = max(one.stat().st_mtime for folder in folders for one in folder.rglob("*") if one.suffix in kinds)
+        if not (made / "play.html").exists() or (made / "play.html").stat().st_mtime < newest:
+            if build.toolchain() is None:
+                assert not os.environ.get("CI"), build.MISSING
+                pytest.skip(build.MISSING)
+            made = factory.mktemp("web")
+            assert build.main([str(made)]) == 0, "it is small enough"
+        _BUILT.append(made)
+    return _BUILT[0]
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """A plain web host of that folder: its address."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            return None
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()

@@ -167,13 +167,15 @@ def test_a_run_is_truncated_at_its_end_and_terminated_when_the_flow_is_complete(
     assert ends == [True, False] and info["received_bytes"] == 500_000
 
 
-def test_a_control_that_is_only_watched_does_what_it_does_in_a_run() -> None:
-    env = gym.make(net(), decides=False, interval="100ms", observe=["cwnd"])
+@pytest.mark.parametrize("control", ["cubic", "cdg", "bbr3"])  # `cdg` asks for reductions
+def test_a_control_that_is_only_watched_does_what_it_does_in_a_run(control: str) -> None:
+    watched = net(traffic__0__congestion=control)
+    env = gym.make(watched, decides=False, interval="100ms", observe=["cwnd"])
     env.reset(seed=3)
     ended = False
     while not ended:
         _, _, _, ended, info = env.step([1.0])
-    assert shown_at_the_end(info) == counted(net(), 3)
+    assert shown_at_the_end(info) == counted(watched, 3)
 
 
 def test_larger_windows_fill_the_queue_and_the_reward_says_so() -> None:

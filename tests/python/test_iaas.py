@@ -16,9 +16,10 @@ from haltere.runs.plan import plan_runs
 from haltere.runs.results import Results
 from haltere.studies import Options, data, expected, iaas
 from haltere.studies.iaas import common, runs
-from haltere.studies.iaas import matrix as iaas_matrix
 from haltere.studies.iaas.common import CASES, DELAY, NEGOTIATED, PAIRS, STUDIED, Cell, fair_mbit, shorter
-from haltere.studies.iaas.findings import EARLY, NOT_NEGOTIATED, findings, side
+from haltere.studies.iaas.findings import EARLY, NEGOTIATED_ECN, NOT_NEGOTIATED, findings, side
+
+QUEUE = "topology.dumbbell.bottleneck.queue"
 
 
 def scenario(name: str) -> dict[str, Any]:
@@ -46,11 +47,13 @@ def test_the_paper_does_not_say_on_which_side_bbr_lies() -> None:
     assert not {"above_fair_share", "below_fair_share"} & set(told)
 
 
-def test_the_matrix_has_the_same_red() -> None:
-    study = scenario("red_ecn.toml")["topology"]["dumbbell"]["bottleneck"]["queue"]
-    base = load(data("iaas") / "matrix.toml").with_values(iaas_matrix._queue("red")).to_dict()
-    assert base["topology"]["dumbbell"]["bottleneck"]["queue"] == study
-    assert base["tcp"]["ecn"] is True
+def test_the_matrix_has_the_same_red_and_every_pair_of_controls() -> None:
+    study, matrix = scenario("red_ecn.toml"), scenario("matrix.toml")
+    axes = matrix["sweep"]
+    last = load(data("iaas") / "matrix.toml").with_values({QUEUE: axes[QUEUE][-1], "sweep": {}}).to_dict()
+    assert last["topology"]["dumbbell"]["bottleneck"]["queue"] == study["topology"]["dumbbell"]["bottleneck"]["queue"]
+    pairs = {frozenset(c if isinstance(c, str) else c["kind"] for c in pair) for pair in axes["traffic[0].congestion"]}
+    assert len(pairs) == len(axes["traffic[0].congestion"]) == 21, "six controls, each beside each and beside itself"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
     What waits out of order when the warm-up ends is delivered after it: in a second this can be over 1 % of what the link carries.
     """
-    each = [shorter(one, {DELAY: ["500us"]}, "200ms", "2s") for one in runs._files(["1000p", "1bdp"])]
+    each = [shorter(one, {DELAY: ["500us"]}, "200ms", "2s") for one in runs._files()]
     return plan_runs(each, [1], tmp_path_factory.mktemp("iaas"), quiet=True, labels=[{"red": False}, {"red": True}])
 
 
@@ -91,7 +94,7 @@ def test_one_seed_tells_no_difference(short: Results) -> None:
     outcome = iaas.report(short, left_out="all but a second")
     primary = [finding for finding in outcome.findings if not finding.reading]
     assert len(primary) == 9
-    assert {finding.reading for finding in outcome.findings} == {"", NOT_NEGOTIATED, EARLY}
+    assert {finding.reading for finding in outcome.findings} == {"", NOT_NEGOTIATED, NEGOTIATED_ECN, EARLY}
     # An interval of one value is unbounded: nothing may be called held or not held that rests on one.
     told = {finding.verdict for finding in outcome.findings}
     assert told == {"inconclusive"}
@@ -110,39 +113,37 @@ def cell(shares: dict[str, float], pairs: int, drops: float) -> Cell:
     return made
 
 
-def test_a_buffer_of_1_bdp_counts_in_no_verdict() -> None:
-    """The paper's picture in its own cases; a case of ours that says the opposite changes nothing."""
+def told(cells: dict[common.Key, Cell]) -> dict[str, str]:
+    return {one.text: one.verdict for one in findings(cells) if not one.reading}
+
+
+def test_verdicts_follow_from_the_cells() -> None:
+    """The paper's picture, and one in which one control has everything."""
     apart = {"cubic": 1.0, "reno": 1.1, "bbr": 0.2, "vegas": 1.7}
     alike = dict.fromkeys(STUDIED, 1.0)
     starved = {"cubic": 0.1, "reno": 0.1, "bbr": 3.7, "vegas": 0.1}
     cells = {(1.0, "1000p", n): cell(apart, n, 10) for n in (4, 8, 16)}
-    cells |= {(1.0, "red", n): cell(alike, n, 10) for n in (4, 8, 16)}
+    cells |= {(1.0, "red", n): cell(alike, n, 0) for n in (4, 8, 16)}
     cells |= {(1.0, "red_off", n): cell(alike, n, 500) for n in (4, 8, 16)}
-    before = findings(cells)
-    after = findings(cells | {(1.0, "1bdp", n): cell(starved, n, 0) for n in (4, 8, 16)})
-    assert before == after
-    told = {one.text: one.verdict for one in before if not one.reading}
-    assert [verdict for text, verdict in told.items() if "deviation" not in text] == ["held"] * 8
-    assert next(verdict for text, verdict in told.items() if "deviation" in text) == "not held"
+    held = told(cells)
+    assert [verdict for text, verdict in held.items() if "deviation" not in text] == ["held"] * 8
+    assert next(verdict for text, verdict in held.items() if "deviation" in text) == "not held"
+    dropped = "With ECN and RED packets are still dropped, at every number of pairs"
+    assert {one.reading: one.verdict for one in findings(cells) if one.text == dropped} == {
+        "": "held",
+        NEGOTIATED_ECN: "not held",
+    }
+    for n in (4, 8, 16):
+        cells[1.0, "red", n] = cell(starved, n, 0)
+    worse = told(cells)
+    changed = {text for text in held if held[text] != worse[text]}
+    assert {worse[text] for text in changed} == {"not held"} and len(changed) == 2
 
 
 def test_the_side_of_the_fair_share_needs_an_interval() -> None:
     assert [side(Mean(mean, 0.1, 0.1, 5)) for mean in (0.5, 1.05, 2.0)] == ["below", "at the fair share", "above"]
 
 
-def test_harm_of_an_equal_share_is_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rates = {
-        ("1bdp", "cubic", iaas_matrix.ALONE): [900.0, 900.0],
-        ("1bdp", "cubic", "reno"): [450.0, 300.0],
-        ("1bdp", "reno", "cubic"): [450.0, 600.0],
-        ("1bdp", "cubic", "cubic"): [500.0, 400.0],
-        ("1bdp", "cubic", "cubic (other)"): [400.0, 500.0],
-    }
-    assert list(iaas_matrix._harm(rates, "1bdp", "cubic", "reno")) == pytest.approx([0.5, 2 / 3])
-    assert list(iaas_matrix._harm(rates, "1bdp", "cubic", "cubic")) == pytest.approx([0.5, 0.5])
-    assert list(iaas_matrix._share(rates, "1bdp", "cubic", "reno")) == pytest.approx([50, 100 / 3])
-
-
 def test_an_unknown_variant_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="variant must be one of `paper`, `matrix`, got `all`"):
+    with pytest.raises(InputError, match="variant must be one of `paper`, got `all`"):
         iaas.reproduce(Options(out=tmp_path, variant="all"))

@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from conftest import command, haltere
 
 
@@ -63,3 +65,60 @@ def interrupt_and_go_on(small: Path) -> None:
     assert f"({len(kept)} found): 2/2 runs" in again.stderr
     assert all((folder / "runs" / name / "flows.parquet").stat().st_mtime_ns == stamp for name, stamp in stamps.items())
     assert json.loads((folder / "manifest.json").read_text())["complete"]
+
+
+ENDLESS = """\
+import time
+from haltere import CongestionControl
+
+class Endless(CongestionControl):
+    def {where}(self, *_):
+        open("in-the-loop", "w").close()
+        {body}
+"""
+#: An exception ends this loop.
+LOOP = "while True: pass"
+#: None is raised while this sleeps.
+STUBBORN = "time.sleep(1e6)"
+
+
+def looping(small: Path, where: str, body: str, number: signal.Signals, most: int) -> tuple[int, str]:
+    """Runs a Python class whose method never returns, and sends the signal, at most so often; exit status and standard error."""
+    (small.parent / "own.py").write_text(ENDLESS.format(where=where, body=body))
+    told, reached = small.parent / "errors.txt", small.parent / "in-the-loop"
+    with told.open("w") as errors:
+        process = subprocess.Popen(
+            command("run", small.name, "--set", 'traffic.0.congestion=[{kind = "python:own.py:Endless"}]'),
+            cwd=small.parent,
+            stderr=errors,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        deadline = time.monotonic() + 100
+        while not reached.exists():
+            assert process.poll() is None and time.monotonic() < deadline, told.read_text()
+            time.sleep(0.05)
+        for _ in range(most):
+            process.send_signal(number)
+            try:
+                process.wait(timeout=3 if most > 1 else 100)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        process.kill()
+    return process.wait(), told.read_text()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", ["on_ack", "__init__"])
+def test_one_signal_ends_a_class_in_an_endless_loop(small: Path, where: str, number: signal.Signals) -> None:
+    status, errors = looping(small, where, LOOP, number, 1)
+    assert status == 130 and "Traceback" not in errors, errors
+    assert errors.splitlines()[-1].startswith("haltere: interrupted; finished runs are kept")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_the_process_at_once(small: Path, number: signal.Signals) -> None:
+    # More than two on a busy machine: two signals that nobody has handled yet are one.
+    status, errors = looping(small, "on_ack", STUBBORN, number, 20)
+    assert status == 130, errors
+    assert errors.splitlines()[-1] == "haltere: interrupted twice; ended at once"

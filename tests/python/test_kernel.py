@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -278,7 +279,10 @@ def test_a_program_that_spins_in_the_middle_of_a_run_is_ended_with_it(
     with pytest.raises(
         _core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"
     ):
-        core, options = Scenario.load(tmp_path / "up.toml")._core, json.dumps({"ftp_server": server})
+        core, options = (
+            Scenario.load(tmp_path / "up.toml")._core,
+            json.dumps({"ftp_server": server, "host_files": ["/bin", "/usr"]}),
+        )
         _core.kernel_run(core, 1, str(kernel.vmlinux), str(kernel.guest), options)
 
 
@@ -360,3 +364,122 @@ def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kern
         world("kernel").run(returned.points()[0][1], 1, _core.Progress()).tables()["links"]
     ).to_pylist()
     assert sum(link["marked"] for link in links) > 0
+
+
+#: A guest program that looks at the host's files through the kernel's own file system of the host, and answers with what
+#: it could open.
+LOOKS = """
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <unistd.h>
+
+static void try(FILE *out, const char *name, const char *path, int how)
+{
+	int fd = open(path, how, 0600);
+
+	fprintf(out, "\\"%s %s\\",", name, fd < 0 ? strerror(errno) : "opened");
+}
+
+int main(void)
+{
+	FILE *out = fopen("/out/answer.json", "w");
+	const char *up = "../../../../../../../../../../../../../../../..";
+
+	fprintf(out, "{\\"Kernel\\":{\\"release\\":\\"%s\\",\\"fabric\\":false,\\"controls\\":[",
+		mount("host", "/host", "hostfs", 0, up) ? "not mounted" : "mounted");
+	try(out, "request", "/request.json", O_RDONLY);
+	try(out, "own", "/out/own", O_CREAT | O_WRONLY);
+	try(out, "beside", "/beside", O_CREAT | O_WRONLY);
+	try(out, "program", "/init", O_RDWR);
+	try(out, "library", "/host/lib64", O_RDONLY);
+	try(out, "secret", "/host{folder}/secret", O_RDONLY);
+	try(out, "change", "/host{folder}/secret", O_WRONLY);
+	try(out, "made", "/host{folder}/made", O_CREAT | O_WRONLY);
+	try(out, "folder", "/host{folder}", O_RDONLY);
+	fprintf(out, "\\"end\\"]}}");
+	fclose(out);
+	sync();
+	reboot(RB_POWER_OFF);
+}
+"""
+
+
+@pytest.mark.usefixtures("nobody_left")
+def test_a_guest_reaches_its_folder_and_no_other_file_of_the_host(kernel: kernels.GuestKernel, tmp_path: Path) -> None:
+    if _core.kernel_confined() < 1:
+        pytest.skip("needs Landlock")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "looks.c").write_text(LOOKS.replace("{folder}", str(tmp_path)))
+    made = subprocess.run(["gcc", "-static", "-O1", "-o", "looks", "looks.c"], cwd=tmp_path, capture_output=True)
+    if made.returncode:
+        pytest.skip("needs gcc and a static libc")
+    told = json.loads(_core.kernel_about(str(kernel.vmlinux), str(tmp_path / "looks")))
+    assert told["release"] == "mounted"
+    denied = "Permission denied"
+    assert told["controls"] == [
+        "request opened", "own opened", f"beside {denied}", "program Text file busy", "library opened", f"secret {denied}",
+        f"change {denied}", f"made {denied}", f"folder {denied}", "end",
+    ]  # fmt: skip
+    assert not (tmp_path / "made").exists() and (tmp_path / "secret").read_text() == "secret"
+
+
+#: A control whose name says what the code in the kernel could do on the host: `o` make a file in its own folder, `r` read
+#: the secret, `w` write a file beside it, `c` change the secret, `d` list the folder by opening it.
+SPY = """
+#include <linux/module.h>
+#include <net/tcp.h>
+#include <os.h>
+
+static bool opens(const char *path, struct openflags flags)
+{{
+	int fd = os_open_file((char *)path, flags, 0600);
+
+	if (fd >= 0)
+		os_close_file(fd);
+	return fd >= 0;
+}}
+
+static struct tcp_congestion_ops spy = {{
+	.name = "spy_",
+	.owner = THIS_MODULE,
+	.ssthresh = tcp_reno_ssthresh,
+	.cong_avoid = tcp_reno_cong_avoid,
+	.undo_cwnd = tcp_reno_undo_cwnd,
+}};
+
+static int __init spy_register(void)
+{{
+	if (opens("work/own", of_create(of_write(OPENFLAGS()))))
+		strcat(spy.name, "o");
+	if (opens("{folder}/secret", of_read(OPENFLAGS())))
+		strcat(spy.name, "r");
+	if (opens("{folder}/made", of_create(of_write(OPENFLAGS()))))
+		strcat(spy.name, "w");
+	if (opens("{folder}/secret", of_write(OPENFLAGS())))
+		strcat(spy.name, "c");
+	if (opens("{folder}", of_read(OPENFLAGS())))
+		strcat(spy.name, "d");
+	return tcp_register_congestion_control(&spy);
+}}
+module_init(spy_register);
+MODULE_LICENSE("GPL");
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("kernel")
+def test_code_that_was_compiled_in_reaches_no_file_of_the_host(tmp_path: Path) -> None:
+    if _core.kernel_confined() < 1:
+        pytest.skip("needs Landlock")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "tcp_spy.c").write_text(SPY.format(folder=tmp_path))
+    built = building.build("6.1", add=[tmp_path / "tcp_spy.c"])
+    try:
+        assert [one for one in built.controls if one.startswith("spy_")] == ["spy_o"]
+        assert not (tmp_path / "made").exists() and (tmp_path / "secret").read_text() == "secret"
+    finally:
+        shutil.rmtree(built.folder)

@@ -256,7 +256,7 @@ def test_a_large_sweep_is_told_over_its_axes(small: Path, tmp_path: Path) -> Non
     assert "3 more values of axes and all 30 points" in table.note
     done = haltere("plot", results.directory, "--y", "late", "--x", "delay", "--by", "rate", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    told, left = over_axes([{**one, "name": ""} for one in results.summary()])
+    told, left = over_axes([{**one, "name": "", "words": one["labels"]} for one in results.summary()])
     own = [
         one["traffic"]["bulk1"]["goodput_mbit"]["mean"] for one in results.summary() if one["labels"][rate] == "2Mbit"
     ]

@@ -260,6 +260,11 @@ def test_everything_can_be_downloaded(
     assert data.startswith(begins) and len(data) > 100
     if label == "PDF":
         assert data.rstrip().endswith(b"%%EOF") and b"startxref" in data
+        assert b"/Image" not in data and b" Tj" in data and b" l\n" in data, "lines and letters, no picture"
+        start = int(data.rpartition(b"startxref")[2].split()[0])
+        assert data[start:].startswith(b"xref\n0 5\n")
+        for line, number in zip(data[start:].split(b"\n")[3:7], range(1, 5), strict=True):
+            assert data[int(line.split()[0]) :].startswith(b"%d 0 obj" % number), "the table of objects is right"
 
 
 def test_nothing_stands_out_on_a_narrow_dark_page(browser: Any, results: Results) -> None:

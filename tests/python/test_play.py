@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import re
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -19,7 +21,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from conftest import command, haltere
 from haltere import Scenario, _core
 from haltere.errors import HaltereError, InputError
-from haltere.play import export
+from haltere.play import browser, export
 from haltere.play.server import Playground
 from playing import EXPERIMENT, core, hear, page, playground, say, start, talk, with_bottleneck
 
@@ -101,7 +103,9 @@ def test_only_the_page_with_the_token_may_come_in() -> None:
     asyncio.run(asyncio.wait_for(whole(), 60))
 
 
-def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is() -> None:
+def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def get(url: str, **headers: str) -> tuple[int, str, Any]:
         try:
             with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
@@ -112,6 +116,14 @@ def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is() -> None:
     async def whole() -> None:
         async with playground() as server:
             base = f"http://127.0.0.1:{server.port}"
+            monkeypatch.setattr(browser, "FOLDER", tmp_path)
+            shared = ('id="here"', "haltere play 'LINK'")
+            for made in (False, True):  # whether `make web` wrote the page that runs a link
+                code, text, _ = await asyncio.to_thread(get, base + "/", Accept="text/html")
+                assert (code, *(part in text for part in shared)) == (200, made, True) and server.token not in text
+                (tmp_path / "play.html").write_text("<title>Haltere laboratory</title>")
+            code, text, headers = await asyncio.to_thread(get, base + "/browser/play.html")
+            assert code == 200 and "laboratory" in text and "wasm-unsafe-eval" in headers["Content-Security-Policy"]
             code, text, headers = await asyncio.to_thread(get, server.url)
             assert code == 200 and "<title>Haltere playground</title>" in text
             assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
@@ -123,12 +135,18 @@ def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is() -> None:
                 ("/?token=x", 403),
                 ("/page/../server.py", 404),
                 ("/page/nothing", 404),
+                ("/browser/../server.py", 404),
                 ("/etc", 404),
             ):
                 assert (await asyncio.to_thread(get, base + wrong))[0] == code, wrong
             # A foreign page that has its own name point here.
             assert (await asyncio.to_thread(get, server.url, Host="evil.example"))[0] == 403
             assert server.token not in (await asyncio.to_thread(get, base + "/"))[1]
+            # What no library takes for an address.
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(f"GET //[ HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+            assert (await reader.readline()).split()[1] == b"400"
+            writer.close()
 
     asyncio.run(asyncio.wait_for(whole(), 60))
 
@@ -318,6 +336,32 @@ def test_the_command_prints_an_address_on_this_machine_only(tmp_path: Path) -> N
     finally:
         process.terminate()
         process.wait(60)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_command_cleanly_while_a_page_is_open(number: signal.Signals, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("play", "--no-browser"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+
+    async def whole() -> None:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        async with connect(url.replace("http", "ws").replace("/?", "/ws?"), max_size=None) as socket:
+            assert json.loads(await socket.recv())["tell"] == "hello"
+            await start(socket, speed=1)
+            process.send_signal(number)
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    await socket.recv()
+
+    try:
+        asyncio.run(asyncio.wait_for(whole(), 60))
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0 and "Traceback" not in errors and "never retrieved" not in errors, errors
 
 
 def test_without_websockets_the_command_names_what_to_install(tmp_path: Path) -> None:

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from browsing import page_of, served_at, until, wait
+from browsing import hosted, page_of, served_at, until, wait, web_folder
 from haltere import Scenario
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[Any]:
-    """The page of a server of its own."""
-    with served_at(tmp_path) as address, page_of(address) as page:
+@pytest.fixture(params=["server", pytest.param("worker", marks=pytest.mark.slow)])
+def page(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The page of a server of its own, and the page whose simulator is in a worker."""
+    alone = request.param == "worker"
+    server = hosted(web_folder(tmp_path_factory)) if alone else served_at(tmp_path)
+    with server as address, page_of(address + "play.html" if alone else address) as page:
         yield page
 
 
@@ -64,7 +66,8 @@ def test_choose_run_change_the_discipline_and_see_the_queue_fall(page: Any) -> N
     assert [mark["text"] for mark in page.evaluate("playground.stores()[0].marks")] == ["codel", "delay 20ms", "+ reno"]
     wait(page, "playground.stores()[0].flows.received[4]?.at(-1) > 0")
     window = page.evaluate("playground.columns()[0].charts.plots[1].figure.lines.at(-1)")
-    assert window["name"] == "reno" and window["values"][0] is None, "its line begins when it joins"
+    begun = page.evaluate("playground.stores()[0].flows.cwnd[4][0]")
+    assert window["name"] == "reno" and begun is None, "its line begins when it joins"
     # Export what there is.
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()

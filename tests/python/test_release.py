@@ -30,6 +30,16 @@ def tool(path: str) -> ModuleType:
     return module
 
 
+def test_licences_of_dependencies_are_allowed() -> None:
+    licences = tool("release/licences.py")
+    assert list(licences.refused()) == []
+    assert len(licences.crates()) > 100 and len(licences.packages()[0]) > 20, "they were looked at"
+    known = {"MIT", "Zlib"}
+    for expression, may in (("MIT OR GPL-3.0", True), ("(MIT OR X) AND Zlib", True), ("MIT/X", True), ("MIT AND X", False), ("none", False),
+                            ("MIT WITH X-exception", False)):  # fmt: skip
+        assert licences.allowed(expression, known) == may, expression
+
+
 def in_wheel() -> set[Path]:
     """The files of the repository that `include` takes into the wheel."""
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]

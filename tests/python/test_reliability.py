@@ -43,11 +43,21 @@ def test_a_bill_of_materials_names_crates_and_packages(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes that are files, and signals")
-@pytest.mark.parametrize("part", ["experiments", "captures", "named_files", "special_files", "records", "messages"])
+@pytest.mark.parametrize("part", ["named_files", "special_files", "records", "messages"])
 def test_the_parts_of_the_attack_that_take_seconds(part: str) -> None:
     done = tool("hostile.py", "--part", part, "--seed", "7")
     score = json.loads(done.stdout.splitlines()[-1])
     assert score["tried"] > 40 and score["fallen"] == [], score
+
+
+@pytest.mark.parametrize("part", ["experiments", "grammar", "captures"])
+def test_mutants_reach_what_is_behind_the_readers(part: str) -> None:
+    """Each part falls if a mechanism of a registry was in no experiment that ran, or saw no packet of a capture."""
+    done = tool("hostile.py", "--part", part, "--seed", "7", "--seconds", "5", timeout=600)
+    score = json.loads(done.stdout.splitlines()[-1])
+    assert score["tried"] >= 2 and score["fallen"] == [], score
+    counts = score["reached"]
+    assert counts["classified"] and counts["correlated"] if part == "captures" else counts["ran"] > 20, counts
 
 
 @pytest.mark.skipif(os.name != "posix", reason="alarms")
@@ -69,6 +79,12 @@ def hangs(score, draw, folder):
 def wrong(score, draw, folder):
     with score.one("five", count=5):
         assert False
+@trial.part("refused", share=1)
+def refused(score, draw, folder):
+    score.needed.add("a name")
+    for i in score.tries(30):
+        with score.one("try", ValueError):
+            raise ValueError
 sys.exit(hostile.main(sys.argv[1:]))
 """
     score = json.loads(tool("-c", code, "--part", "slow", "--seconds", "1").stdout)
@@ -77,6 +93,11 @@ sys.exit(hostile.main(sys.argv[1:]))
     assert late.returncode == 1 and "Timeout" in late.stderr and "in hangs" in late.stderr, "it says where"
     score = json.loads(tool("-c", code, "--part", "wrong").stdout)
     assert score["tried"] == 5 and len(score["fallen"]) == 5, score
+    score = json.loads(tool("-c", code, "--part", "refused").stdout)
+    assert score["fallen"] == [
+        "every try was refused: what is behind the reader was not reached",
+        "never reached: a name",
+    ], score
 
 
 @privileged

@@ -378,6 +378,25 @@ def test_the_kernel_world_says_what_it_lacks() -> None:
     assert kernel_refuses(Found) == ""  # type: ignore[arg-type]
 
 
+def test_a_replay_is_named_in_a_world_that_takes_the_network_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from haltere.cli import main
+    from haltere.search import attack, attack_report
+
+    ask = ["attack", "bbr", "--beside", "cubic", "--over", "buffer=0.5bdp", "--conditions", "none", "--trials", "2", "--seeds", "2", "--duration", "5s"]  # fmt: skip
+    for refused in ("", "it lacks a condition"):
+        for module in (attack, attack_report):
+            monkeypatch.setattr(module, "kernel_refuses", lambda _, refused=refused: refused)
+        out = tmp_path / (refused[:2] or "ok")
+        assert main([*ask, "--out", str(out)]) == 0
+        told = capsys.readouterr().out
+        if (out / "worst.toml").exists():
+            for text in (told, (out / "worst.toml").read_text()):
+                assert ("--world kernel" in text) == (not refused), text
+            assert "Replay:" in told
+
+
 # -- the documents --------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from conftest import SMALL, haltere
 from haltere import Scenario, load
 from haltere.analysis import measures
 from haltere.errors import InputError
-from haltere.report import timeline
+from haltere.report import explore, timeline
 from haltere.runs.query import columns
 from haltere.runs.results import Results
 
@@ -58,7 +58,7 @@ def test_a_run_that_is_not_there(sampled: Results, point: int | None, seed: int 
 def test_flows_that_were_not_sampled_are_asked_for(small: Path, tmp_path: Path) -> None:
     results = load(small).with_values({"measure.flows": "off"}).run(seeds=1, out=tmp_path / "out", quiet=True)
     with pytest.raises(InputError, match="flows must be sampled"):
-        timeline.draw(results)
+        explore.draw(results)
 
 
 BOTH_WAYS = """\
@@ -95,7 +95,7 @@ flows = "50ms"
 
 def drawn(text: str, folder: Path, **chosen: str) -> tuple[str, dict[str, Any], measures.Run]:
     results = Scenario.from_toml(text).run(seeds=1, out=folder / "out", quiet=True)
-    caption, paths = timeline.draw(results, **chosen)
+    caption, paths = explore.draw(results, **chosen)
     run = measures.Run(results, results.runs[0])
     return caption, json.loads(paths[0].with_suffix(".json").read_text()), run
 
@@ -111,7 +111,7 @@ def test_throughput_is_never_above_the_capacity(tmp_path: Path) -> None:
     at, down = run.rate_of(run.classes()["down"]) or pytest.fail("sampled")
     assert down.max() < 25.0 and float((down * np.diff(at, prepend=0)).sum()) > 8
     series = spec["panels"][0]["series"]
-    assert any(one["kind"] == "area" for one in series), "the capacity lies behind"
+    assert any(one["name"].startswith("capacity of ") and one["dash"] for one in series), "the capacity lies behind"
     assert max(max(v for v in one.get("y", one.get("hi")) if v is not None) for one in series) < 25.0
 
 

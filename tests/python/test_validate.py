@@ -276,12 +276,12 @@ def test_a_scenario_with_an_unknown_key_is_not_comparable_and_says_which(tmp_pat
 
 @pytest.mark.parametrize(
     ("scenario", "reason"),
-    [({"netem_fwd": "reorder 5%"}, "netem_fwd: netem's `reorder`"), ({"netem_rev": "loss"}, "lacks a number"),
+    [({"netem_fwd": "reorder 5% 50%"}, "correlation of reordering"), ({"netem_rev": "loss"}, "lacks a number"),
      ({"netem_fwd": "loss 1% 25%"}, "correlation of losses"), ({"netem_fwd": "delay 1ms 2ms"}, "jitter above the delay"),
      ({"netem_fwd": "delay 5ms 1ms distribution normal"}, "`distribution`"), ({"netem_fwd": "delay 5ms 1ms 25%"}, "correlation of delays"),
      ({"steps": [{"at": 1, "cmd": "true"}]}, "`cmd`"), ({"steps": [{"at": 1, "rate_mbit": 3}], "shaper": "tbf"}, "must be `htb`"),
      ({"flows": [{"cc": "reno", "host": "n5"}]}, "host `n5`"), ({"hosts": {"n4": {"rtt_ms": 5}}}, "at least half"),
-     ({"udp": [{"rate_mbit": 1, "tos": 184}]}, "tos must be"), ({"transfers": [{"cc": "magic", "per_second": 9, "sizes": {"9": 1}}]}, "`magic`"),
+     ({"udp": [{"rate_mbit": 1, "tos": 187}]}, "tos must not mark"), ({"transfers": [{"cc": "magic", "per_second": 9, "sizes": {"9": 1}}]}, "`magic`"),
      ({**MPTCP, "udp": [{"rate_mbit": 1}]}, "beside several paths")],
 )  # fmt: skip
 def test_a_value_that_cannot_be_run_is_refused_with_its_reason(scenario: dict[str, Any], reason: str) -> None:
@@ -307,6 +307,20 @@ def test_netem_loss_loses_so_many_packets_on_the_way_of_the_data_alone() -> None
     assert links["r0>n3"]["lost"] == links["n3>r0"]["lost"] == 0
 
 
+def test_netem_sends_a_part_of_the_packets_without_its_delay() -> None:
+    told = tables(netem_fwd="delay 30ms reorder 25%", flows=[], ping={"interval": 0.02})["pings"]
+    early = [rtt < 20e6 for rtt in told.column("rtt_ns").to_pylist()]
+    assert sum(early) / len(early) == pytest.approx(0.25, abs=0.08)
+
+
+def test_netem_has_a_rate_and_udp_a_class() -> None:
+    told = tables(netem_fwd="rate 2mbit", flows=[], udp=[{"rate_mbit": 8, "tos": 186}])
+    sent = rows_by(told["links"], "link")["n1>r0"]["sent"] * 1042 * 8 / 10e6
+    assert sent == pytest.approx(2, rel=0.05)
+    (entry,) = translate.translate(case(udp=[{"rate_mbit": 8, "tos": 186}]), 1)["traffic"][-1:]
+    assert (entry["dscp"], entry["ecn"]) == (46, True)
+
+
 def test_netem_jitter_is_uniform_around_its_delay() -> None:
     told = tables(netem_fwd="delay 10ms 2ms", flows=[], ping={"interval": 0.02})["pings"]
     rtts = [rtt * 1e-6 for rtt in told.column("rtt_ns").to_pylist()]
@@ -320,7 +334,8 @@ def test_what_is_not_repeated_exactly_is_said() -> None:
     assert translate.differences(case(netem_fwd="delay 9ms 1ms", access_mbit=100).scenario) == []
     (order,) = translate.differences(case(netem_fwd="delay 9ms 1ms").scenario)
     (frame,) = translate.differences(case(steps=[{"at": 1, "rate_mbit": 5}]).scenario)
-    assert "keep their order" in order and "one frame" in frame
+    (hash_,) = translate.differences(case(qdisc="sfq perturb 10").scenario)
+    assert "keep their order" in order and "one frame" in frame and "hash stays" in hash_
 
 
 def test_transfers_are_drawn_as_the_harness_draws_them() -> None:

@@ -34,14 +34,15 @@ RECIPE = Path(__file__).parents[2] / "validation" / "sets.py"
         ("cake bandwidth 10mbit besteffort dual-srchost overhead 44 atm ack-filter",
          {"kind": "cake", "bandwidth": "10000000bit", "diffserv": "besteffort", "isolation": "dual-srchost", "overhead": 30, "framing": "atm",
           "ack_filter": "on"}),
-        ("cake unlimited", {"kind": "cake"}),
+        ("cake unlimited ingress", {"kind": "cake"}),
+        ("sfq limit 50 perturb 10", {"kind": "sfq", "limit": "50p"}),
     ],
 )  # fmt: skip
 def test_text_of_tc(text: str, params: dict[str, Any]) -> None:
     assert parse_qdisc(text).as_dict() == params
 
 
-@pytest.mark.parametrize("text", ["sfq perturb 10", "cake autorate-ingress", "hhf limit 10"])
+@pytest.mark.parametrize("text", ["sfq redflowlimit 10", "cake autorate-ingress", "hhf limit 10"])
 def test_what_is_not_known_is_refused_by_name(text: str) -> None:
     with pytest.raises(NotTranslated, match=text.split()[0 if text.startswith("hhf") else 1]):
         parse_qdisc(text)

@@ -290,11 +290,11 @@ def test_further_seeds_have_the_start_times_and_transfers_of_linux_in_turn() -> 
 
 
 def test_one_dctcp_flow_is_marked_as_often_as_on_linux() -> None:
-    """Linux 6.1: 14.1 %, 100 Mbit/s, 4 ms, K = 20. If the additive-increase counter survived a reduction it was 16.1 %."""
+    """Linux 6.1: 12.2 % (9057 of 74475 packets), 100 Mbit/s, 4 ms, K = 20. Without pushed segments it was 14 %."""
     (case,) = (case for case in load.read_directory(LINUX / "C") if case.name == "C_dctcp_N2_K10")
     case.scenario["qdisc"] = (
         "red limit 1500000 min 30000 max 30001 avpkt 1500 burst 20 ecn probability 1 bandwidth 100Mbit"
     )
     case.scenario["flows"] = [{**case.scenario["flows"][0], "n": 1}]
     case.repetitions = []
-    assert ours.run(case, 1)["marks fwd"] == pytest.approx(14.1, abs=0.9)
+    assert ours.run(case, 1)["marks fwd"] == pytest.approx(12.2, abs=0.9)

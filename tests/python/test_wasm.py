@@ -364,6 +364,8 @@ def test_limits_of_modules_are_in_the_table() -> None:
     assert {one["what"] for one in json.loads(_core.limits()) if one["input"] == "WebAssembly module"} == {
         "size",
         "memory of one mechanism",
+        "tables",
+        "elements of one table",
         "instructions of one call",
     }
 
@@ -378,3 +380,9 @@ def test_the_library_of_the_extension_has_its_dependencies() -> None:
         (own["target"][wire]["dependencies"], library["target"][wire]["dependencies"]),
     ):
         assert ours.keys() == theirs.keys()
+
+
+def test_explain_says_why_a_module_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.wasm").write_bytes(b"\0asm\1\0\0\0\xff")
+    done = haltere("explain", "wasm:bad.wasm", cwd=tmp_path)
+    assert done.returncode == 2 and "must be a module that Haltere can run, got `bad.wasm`" in done.stderr, done.stderr

@@ -1,15 +1,21 @@
-# What a user gets: `make wheel`, `make site`, `make release`.
-.PHONY: wheel site release
+# What a user gets: `make web`, `make wheel`, `make site`, `make release`.
+.PHONY: web wheel site release
 
 RELEASE := $(CARGO_TARGET_DIR)/release-files
+
+web: setup ## The page that runs experiments in a browser, in target/web: for any web host, or to be opened as a file
+	$(BIN)/python tools/web/build.py "$(CARGO_TARGET_DIR)/web"
+
+# With the links that run an example in the browser, if `make web` has written that page.
+BROWSER = $(if $(wildcard $(CARGO_TARGET_DIR)/web/index.html),--browser "$(CARGO_TARGET_DIR)/web")
 
 wheel: setup ## The wheel, tried in a clean virtual environment outside of the source
 	@rm -rf "$(RELEASE)/try"
 	$(BIN)/maturin build --quiet --profile python --out "$(RELEASE)/try"
 	$(BIN)/python tools/release/try_wheel.py "$(RELEASE)"/try/*.whl --compile
 
-site: $(VENV)/.extra-site ## The site in target/site, from the documents; RUST=no leaves out the crates' documents
-	$(BIN)/python tools/site/build.py "$(CARGO_TARGET_DIR)/site" $(if $(filter no,$(RUST)),,--rust)
+site: $(VENV)/.extra-site ## The site in target/site, from the documents; RUST=no leaves out the crates' documents. After `make web` its examples run in the browser
+	$(BIN)/python tools/site/build.py "$(CARGO_TARGET_DIR)/site" $(if $(filter no,$(RUST)),,--rust) $(BROWSER)
 
 release: $(VENV)/.extra-site ## Wheel (manylinux2014, by Zig's linker), source distribution, site, bill of materials; versions compared first
 	$(BIN)/python tools/release/versions.py --release
@@ -18,7 +24,7 @@ release: $(VENV)/.extra-site ## Wheel (manylinux2014, by Zig's linker), source d
 	PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --profile python --zig --compatibility manylinux2014 --out "$(RELEASE)/dist"
 	$(BIN)/maturin sdist --out "$(RELEASE)/dist"
 	$(BIN)/python tools/release/try_wheel.py "$(RELEASE)"/dist/*.whl --fetch --compile
-	$(BIN)/python tools/site/build.py "$(RELEASE)/site" --rust
+	$(BIN)/python tools/site/build.py "$(RELEASE)/site" --rust $(BROWSER)
 	tar -C "$(RELEASE)" -czf "$(RELEASE)/dist/haltere-site.tar.gz" site
 	$(BIN)/python tools/reliability/sbom.py "$(RELEASE)/dist/haltere.cdx.json"
 	cd "$(RELEASE)/dist" && sha256sum * > SHA256SUMS && cat SHA256SUMS

@@ -2,7 +2,8 @@
 
 Each part is a process of its own, so a part that ends the process is counted as fallen. All draws follow from `--seed`. A try survives if it
 ends as it should: with a result, or with an error of one line that Haltere reports. A panic, a traceback, an end by a signal, a
-store that lost a run and a try that takes longer than a minute have fallen.
+store that lost a run and a try that takes longer than a minute have fallen. So has a part whose tries were all refused, or that did
+not reach a name that it must.
 
 The parts share `--minutes`. A part does less on a busy machine, and the table says what it tried.
 """
@@ -16,11 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import hostile_captures  # noqa: F401
+import hostile_experiments  # noqa: F401
 import hostile_inputs  # noqa: F401
-import hostile_processes  # noqa: F401  both register their parts
+import hostile_processes  # noqa: F401  each registers its parts
 from trial import ALARM_S, PARTS, ROOT, Missing, Score
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
@@ -29,55 +34,86 @@ BEGIN, END = "<!-- hostile: made by `make hostile` -->", "<!-- hostile: end -->"
 GRACE_S = 5 * ALARM_S
 
 
-def in_process(name: str, seed: int, seconds: float) -> tuple[int, list[str], str]:
-    """Runs a part in a process of its own: what it tried, what fell, and what is missing here."""
-    line = [sys.executable, __file__, "--part", name, "--seed", str(seed), "--seconds", f"{seconds:.0f}"]
-    try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=seconds + GRACE_S, check=False)
-    except subprocess.TimeoutExpired:
-        return 1, [f"it had not ended {GRACE_S} s after its time"], ""
-    if (late := done.stderr.rfind("Timeout (")) >= 0:
-        return 1, [f"a try took longer than {ALARM_S} s: {' '.join(done.stderr[late:].split())[:600]}"], ""
-    try:
-        last = json.loads(done.stdout.splitlines()[-1])
-    except (ValueError, IndexError):
-        return 1, [f"its process ended with {done.returncode}: {done.stderr[-400:]}"], ""
-    return last["tried"], last["fallen"], last["missing"]
+def in_process(name: str, seed: int, seconds: float) -> dict[str, Any]:
+    """Runs a part in a process of its own: what it tried, reached, what fell, and what is missing here."""
+    with tempfile.TemporaryDirectory(prefix="haltere-hostile-") as folder:
+        last = Path(folder) / "last"
+        line = [
+            sys.executable,
+            __file__,
+            "--part",
+            name,
+            "--seed",
+            str(seed),
+            "--seconds",
+            f"{seconds:.0f}",
+            "--keep",
+            str(last),
+        ]
+
+        def fell(why: str) -> dict[str, Any]:
+            trying = f"; the last input: {last.read_text()[:2000]}" if last.exists() else ""
+            return {"tried": 1, "fallen": [why + trying], "missing": "", "reached": {}}
+
+        try:
+            done = subprocess.run(line, capture_output=True, text=True, timeout=seconds + GRACE_S, check=False)
+        except subprocess.TimeoutExpired:
+            return fell(f"it had not ended {GRACE_S} s after its time")
+        if (late := done.stderr.rfind("Timeout (")) >= 0:
+            return fell(f"a try took longer than {ALARM_S} s: {' '.join(done.stderr[late:].split())[:600]}")
+        try:
+            out: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        except (ValueError, IndexError):
+            return fell(f"its process ended with {done.returncode}: {done.stderr[-400:]}")
+        return out
 
 
-def run_part(name: str, seed: int, seconds: float) -> int:
+def run_part(name: str, seed: int, seconds: float, keep: Path | None) -> int:
     """Runs a part here, and prints its score as JSON."""
-    score, missing = Score(seconds), ""
+    score, missing = Score(seconds, keep), ""
     with tempfile.TemporaryDirectory(prefix="haltere-hostile-") as folder:
         try:
             PARTS[name][1](score, random.Random(f"{seed} {name}"), Path(folder))
+            score.end_part()
         except Missing as error:
             missing = str(error)
-    print(json.dumps({"tried": score.tried, "fallen": score.fallen, "missing": missing}))
+    print(json.dumps({"tried": score.tried, "fallen": score.fallen, "missing": missing, "reached": score.reached}))
     return 0
 
 
-def table(rows: Sequence[tuple[str, int, int]]) -> str:
+def told(reached: Mapping[str, int]) -> str:
+    """What was reached: single counts, and of each registry how many names."""
+    single = [f"{count} {what}" for what, count in reached.items() if " " not in what]
+    names = Counter(what.split(" ")[0] for what in reached if " " in what)
+    return ", ".join([*single, *(f"{count} {registry}" for registry, count in sorted(names.items()))])
+
+
+def table(rows: Sequence[tuple[str, int, int, str]]) -> str:
     """The rows as Markdown."""
-    lines = ["| what | tried | survived |", "|---|---:|---:|"]
-    lines += [f"| {what} | {tried} | {survived} |" for what, tried, survived in rows]
+    lines = ["| what | tried | survived | reached |", "|---|---:|---:|---|"]
+    lines += [f"| {what} | {tried} | {survived} | {reached} |" for what, tried, survived, reached in rows]
     return "\n".join(lines)
 
 
-def all_parts(seed: int, seconds: float) -> tuple[list[tuple[str, int, int]], bool]:
+def all_parts(seed: int, seconds: float) -> tuple[list[tuple[str, int, int, str]], bool]:
     """Runs all parts in so long. A part has its share of what is left, so one that ends early leaves time to the others."""
     rows, fell, end = [], False, time.monotonic() + seconds
     names = list(PARTS)
     for i, name in enumerate(names):
-        what, _, share = PARTS[name]
+        what, _, share, seeds = PARTS[name]
         began = time.monotonic()
         own = max(end - began, 0) * share / sum(PARTS[other][2] for other in names[i:])
-        tried, fallen, missing = in_process(name, seed, own)
-        rows.append((f"{what} (needs {missing})" if missing else what, tried, tried - len(fallen)))
+        tried, fallen, missing, reached = 0, [], "", Counter[str]()
+        for more in range(seeds):
+            done = in_process(name, seed + more, own / seeds)
+            tried, fallen, missing = tried + done["tried"], fallen + done["fallen"], done["missing"]
+            reached.update(done["reached"])
+        survived = max(tried - len(fallen), 0)
+        rows.append((f"{what} (needs {missing})" if missing else what, tried, survived, told(reached)))
         fell |= bool(fallen)
-        told = f"{tried - len(fallen)} of {tried} survived" if not missing else f"needs {missing}"
-        print(f"{name}: {told}, {time.monotonic() - began:.0f} s of {own:.0f} s", file=sys.stderr, flush=True)
-        for one in fallen[:5]:
+        result = f"{survived} of {tried} survived" if not missing else f"needs {missing}"
+        print(f"{name}: {result}, {time.monotonic() - began:.0f} s of {own:.0f} s", file=sys.stderr, flush=True)
+        for one in fallen[:8]:
             print(f"  {one}", file=sys.stderr, flush=True)
     return rows, fell
 
@@ -88,11 +124,12 @@ def main(arguments: Sequence[str]) -> int:
     to.add_argument("--part", choices=PARTS, help="one part, in this process")
     to.add_argument("--seconds", type=float, default=float("inf"), help="what that part may take (no limit)")
     to.add_argument("--minutes", type=float, default=9.5, help="what all parts may take (9.5)")
-    to.add_argument("--seed", type=int, default=19)
+    to.add_argument("--seed", type=int, default=19, help="the first random seed (19)")
+    to.add_argument("--keep", type=Path, help="where that part writes each input before it is tried")
     to.add_argument("--write", action="store_true", help=f"write the table into {DOCUMENT.relative_to(ROOT)}")
     given = to.parse_args(arguments)
     if given.part:
-        return run_part(given.part, given.seed, given.seconds)
+        return run_part(given.part, given.seed, given.seconds, given.keep)
     rows, fell = all_parts(given.seed, 60 * given.minutes)
     print(table(rows))
     if given.write:

@@ -1,4 +1,4 @@
-"""Parts of the attack that read: experiment files, captures, named and special files, checksum files, messages of the playground."""
+"""Parts of the attack that read: named and special files, checksum files, messages of the playground."""
 
 from __future__ import annotations
 
@@ -7,36 +7,6 @@ import random
 from pathlib import Path
 
 from trial import Score, command, corpus, experiment, mutated, part
-
-
-@part("changed experiment files and pages' JSON, read")
-def experiments(score: Score, draw: random.Random, folder: Path) -> None:
-    """Values replaced, parts cut out, doubled and exchanged."""
-    from haltere import _core
-    from haltere.errors import InputError
-
-    files = corpus("experiment")
-    for i in score.tries(3000):
-        text = mutated(files, draw).decode(errors="replace")
-        with score.one(f"experiment {i}", InputError):
-            read = _core.Scenario.from_json if text.startswith("{") else _core.Scenario.from_toml
-            read(text, "x")
-
-
-@part("changed captures, classified and correlated")
-def captures(score: Score, draw: random.Random, folder: Path) -> None:
-    """pcap and pcapng."""
-    from haltere import _core
-    from haltere.errors import InputError
-
-    files, path = corpus("capture"), folder / "capture"
-    for i in score.tries(2000):
-        path.write_bytes(mutated(files, draw))
-        with score.one(f"capture {i}", InputError):
-            if i % 2:
-                _core.capture_classify(str(path), "{}")
-            else:
-                _core.capture_correlate([[str(path)]], "{}")
 
 
 @part("changed traces and tables of flow sizes, named by an experiment")

@@ -12,5 +12,6 @@ if command -v cargo-deny >/dev/null; then
 else
     echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2
 fi
+"$python" tools/release/licences.py
 "$python" tools/reliability/locked.py requirements-lock.txt
 "$python" tools/reliability/sbom.py "$out/haltere.cdx.json"

@@ -9,6 +9,7 @@ import os
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,17 +21,35 @@ ALARM_S = 60
 
 
 class Score:
-    """What a part tried, and what fell. A part ends when its work is done or its time is up."""
+    """What a part tried, what it reached, and what fell. A part ends when its work is done or its time is up."""
 
-    def __init__(self, seconds: float = float("inf")) -> None:
+    def __init__(self, seconds: float = float("inf"), keep: Path | None = None) -> None:
         self.tried = 0
+        #: Tries that were not refused.
+        self.accepted = 0
         self.fallen: list[str] = []
         self.end = time.monotonic() + seconds
+        #: What was reached, how often; and what must be.
+        self.reached: Counter[str] = Counter()
+        self.needed: set[str] = set()
+        self.keep = keep
 
-    def tries(self, most: int) -> Iterator[int]:
-        """The numbers of the tries: at most so many, at least one, none once the time is up."""
+    def trying(self, text: str) -> None:
+        """Keeps the input: if it ends the process, nothing else says what it was."""
+        if self.keep:
+            self.keep.write_text(text)
+
+    def end_part(self) -> None:
+        """A part that never came behind a reader, or never to a name, has shown nothing."""
+        if self.tried > 20 and not self.accepted:
+            self.fallen.append("every try was refused: what is behind the reader was not reached")
+        if missing := sorted(self.needed - self.reached.keys()):
+            self.fallen.append(f"never reached: {', '.join(missing)}")
+
+    def tries(self, most: int, least: int = 1) -> Iterator[int]:
+        """The numbers of the tries: at most so many, and after the least none once the time is up."""
         for i in range(most):
-            if i and time.monotonic() > self.end:
+            if i >= least and time.monotonic() > self.end:
                 return
             yield i
 
@@ -41,6 +60,7 @@ class Score:
         faulthandler.dump_traceback_later(ALARM_S, exit=True, file=sys.__stderr__)
         try:
             yield
+            self.accepted += count
         except fine:
             pass
         except BaseException as error:
@@ -50,19 +70,19 @@ class Score:
 
 
 Part = Callable[[Score, random.Random, Path], None]
-#: Each part: its row in the table, what it does, and its share of the time.
-PARTS: dict[str, tuple[str, Part, float]] = {}
+#: Each part: its row in the table, what it does, its share of the time, and with how many random seeds it is done.
+PARTS: dict[str, tuple[str, Part, float, int]] = {}
 
 
 class Missing(Exception):
     """A part needs what this machine does not have."""
 
 
-def part(what: str, share: float = 1) -> Callable[[Part], Part]:
+def part(what: str, share: float = 1, seeds: int = 1) -> Callable[[Part], Part]:
     """Registers a part."""
 
     def register(does: Part) -> Part:
-        PARTS[does.__name__] = (what, does, share)
+        PARTS[does.__name__] = (what, does, share, seeds)
         return does
 
     return register

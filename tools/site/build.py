@@ -1,18 +1,23 @@
-"""Builds the site: `python tools/site/build.py FOLDER [--rust]`. Every warning is an error, and no page may ask another server.
+"""Builds the site: `python tools/site/build.py FOLDER [--rust] [--browser PAGE]`. Every warning is an error, and no page may ask another server.
 
-With ``--rust`` the documents of the crates are in the folder ``rust`` of the site.
+With ``--rust`` the documents of the crates are in the folder ``rust`` of the site. With ``--browser`` the page that `make web` wrote is in the
+folder ``browser``, and each example, its picture in the gallery and each whole experiment in a document opens it.
 """
 
 from __future__ import annotations
 
 import argparse
+import html
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+
+from haltere import templates
+from haltere.play.browser import fragment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,6 +77,48 @@ def linked(page: Path) -> None:
     page.write_text(text)
 
 
+#: A code block of TOML as Sphinx writes it; the name of a file in the text; a picture of the gallery.
+_BLOCK = re.compile(
+    r'<div class="highlight-toml notranslate"><div class="highlight"><pre>(.*?)</pre></div>\s*</div>', re.DOTALL
+)
+_FILE = re.compile(r'<code class="[^"]*"><span class="pre">([\w-]+)\.toml</span></code>|(?<=<p>)([\w-]+)\.toml(?=</p>)')
+#: What a page cannot run: mechanisms from outside, the kernel's own queues, files.
+_ELSEWHERE = re.compile(r'"(?:python|wasm|rust):|kind = "kernel"|\bfile = ')
+_PICTURE = re.compile(r'<img [^>]*src="[^"]*_images/([\w-]+)\.png"[^>]*/?>')
+
+
+def with_runs(text: str, page: str, names: Collection[str]) -> str:
+    """A page of the site with links that run its examples and experiments. `page`: the address of the page that runs them."""
+
+    def opened(inside: str, fragment: str, more: str = "") -> str:
+        return f'<a{more} href="{page}{fragment}">{inside}</a>'
+
+    def named(match: re.Match[str]) -> str:
+        name = next(filter(None, match.groups()))
+        return match[0] if name not in names else f"{match[0]} · " + opened("run it in the browser", f"#example={name}")
+
+    def shown(match: re.Match[str]) -> str:
+        title = ' title="Run it in the browser"'
+        return opened(match[0], f"#example={match[1]}", title) if match[1] in names else match[0]
+
+    def written(match: re.Match[str]) -> str:
+        file = html.unescape(re.sub(r"<[^>]+>", "", match[1]))
+        whole = all(part in file for part in ("duration", "[topology.", "[[traffic]]")) and not _ELSEWHERE.search(file)
+        return match[0] + f"<p>{opened('Run it in the browser', fragment(file))}</p>" if whole else match[0]
+
+    return _BLOCK.sub(written, _PICTURE.sub(shown, _FILE.sub(named, text)))
+
+
+def runs(to: Path, browser: Path) -> None:
+    """The page that runs experiments, and the links to it."""
+    shutil.copytree(browser, to / "browser", dirs_exist_ok=True)
+    names = [one.name for one in templates.every() if one.path.suffix == ".toml"]
+    for page in to.rglob("*.html"):
+        if not page.is_relative_to(to / "browser") and not page.is_relative_to(to / "_modules"):
+            up = "../" * (len(page.relative_to(to).parts) - 1)
+            page.write_text(with_runs(page.read_text(), f"{up}browser/index.html", names))
+
+
 def foreign(to: Path) -> Iterator[str]:
     """What a page or a style would load from another server."""
     for page in sorted(to.rglob("*.html")):
@@ -85,10 +132,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Builds the site from the documents.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rust", action="store_true", help="with the documents of the crates (cargo doc)")
+    parser.add_argument("--browser", type=Path, metavar="PAGE", help="the folder that `make web` wrote")
     given = parser.parse_args(arguments)
     to = given.folder.resolve()
     shutil.rmtree(to, ignore_errors=True)
     pages(to)
+    if given.browser:
+        runs(to, given.browser)
     if given.rust:
         crates(to)
     if found := list(foreign(to)):

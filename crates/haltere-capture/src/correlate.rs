@@ -1,13 +1,15 @@
 //! Flows of captures through correlators: which of them share a bottleneck.
-//! Source: the correlators of `haltere-transport` (RED-CPI, MSCM, RFC 8382); [`samples`](crate::samples) for what they are given.
-//! Model: the captures are read twice. First every direction of every TCP connection is measured, and those with most payload are
-//! kept. A flow is followed by its round-trip times or its one-way delays, whichever vary more: a capture before the
-//! bottleneck sees the queue in the ones, a capture behind it in the others. Then the files are read side by side
-//! in order of time. At each step of `every` RED-CPI gets each flow's smoothed delay (RFC 6298, 1/8) and MSCM the mean over the step,
-//! so that their windows cover equal times; RFC 8382 gets every measurement. A method puts two flows
-//! behind one bottleneck if it said so in more than half of its decisions while both sent.
-//! Units: ns inside, ms and s in the report. Cost: O(1) a packet and O(flows^2) at each correlation. Memory: flows, windows,
-//! and what the report holds. Known problems: captures whose clocks differ by more than a fraction of a second correlate nothing.
+//! Source: the correlators of `haltere-transport` (RED-CPI, MSCM, RFC 8382); [`samples`](crate::samples) for what they
+//! are given.
+//! Model: the captures are read twice. First every direction of every TCP connection is measured, and those with most
+//! payload are kept. A flow is followed by its round-trip times or its one-way delays, whichever vary more: a capture
+//! before the bottleneck sees the queue in the ones, a capture behind it in the others. Then the files are read side by
+//! side in order of time. At each step of `every` RED-CPI gets each flow's smoothed delay (RFC 6298, 1/8) and MSCM the
+//! mean over the step, so that their windows cover equal times; RFC 8382 gets every measurement. A method puts two
+//! flows behind one bottleneck if it said so in more than half of its decisions while both sent.
+//! Units: ns inside, ms and s in the report. Cost: O(1) a packet and O(flows^2) at each correlation. Memory: flows,
+//! windows, and what the report holds. Known problems: captures whose clocks differ by more than a fraction of a second
+//! correlate nothing.
 
 use crate::error::{CaptureError, Watch};
 use crate::packet::{Packet, Tcp, reversed};
@@ -230,9 +232,9 @@ struct Chosen {
     to_ns: u64,
 }
 
-/// Correlates the flows of captures, which are read twice. `captures` has an entry a file: the capture that it is a part of, from 0
-/// (both directions of a line may be in one file or in two). `open` opens a file by its place there; `watch` hears of the bytes
-/// read in both readings.
+/// Correlates the flows of captures, which are read twice. `captures` has an entry a file: the capture that it is a
+/// part of, from 0 (both directions of a line may be in one file or in two). `open` opens a file by its place there;
+/// `watch` hears of the bytes read in both readings.
 pub fn correlate<R: Read>(
     captures: &[usize],
     open: impl Fn(usize) -> std::io::Result<R>,
@@ -344,7 +346,8 @@ fn survey<R: Read>(
     Ok((flows.into_iter().map(|((capture, key), flow)| (capture, key, flow)).collect(), files.packets()))
 }
 
-/// What to follow of a flow: measure, number of measurements, tick and deviation in ns. `None` where there is too little.
+/// What to follow of a flow: measure, number of measurements, tick and deviation in ns. `None` where there is too
+/// little.
 fn source(flow: &Known, options: &Options) -> Option<(DelaySource, u64, Option<f64>, f64)> {
     let enough = |count: u64| count >= options.least;
     let round_trip = (options.source != DelaySource::OneWay && enough(flow.round_trips.count))

@@ -4,12 +4,12 @@ use haltere_units::ParamError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Why a capture could not be read to its end.
+/// An error in reading a capture.
 #[derive(Debug)]
 pub enum CaptureError {
     /// It could not be read.
     Open(std::io::Error),
-    /// It is no capture.
+    /// It is not a capture.
     Format(String),
     /// The packet of that number, from 1, breaks off or contradicts itself.
     Packet(u64, String),
@@ -17,9 +17,9 @@ pub enum CaptureError {
     LinkType(u64, u16),
     /// A parameter is wrong.
     Param(ParamError),
-    /// The caller wanted no more.
+    /// The caller cancelled.
     Cancelled,
-    /// There is nothing in it to work on.
+    /// It has nothing to work on.
     Nothing(String),
 }
 

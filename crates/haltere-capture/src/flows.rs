@@ -1,7 +1,7 @@
 //! The TCP flows of a capture: when each began, between whom, and how many bytes it carried.
-//! Model: each direction of a connection that carries payload is a flow. It begins with its first packet that has payload. Its bytes are
-//! the part of the sequence numbers that was seen, so a retransmission counts once. Who sent the SYN is the client; without a SYN it is
-//! who sent payload first. Cost: one pass, memory by flow.
+//! Model: each direction of a connection that carries payload is a flow. It begins with its first packet that has
+//! payload. Its bytes are the part of the sequence numbers that was seen, so a retransmission counts once. Who sent the
+//! SYN is the client; without a SYN it is who sent payload first. Cost: one pass, memory by flow.
 
 use crate::packet::{Packet, reversed};
 use crate::reader::Reader;

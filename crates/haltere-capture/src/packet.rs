@@ -1,7 +1,7 @@
 //! A recorded packet as classifiers and correlators see it.
-//! Source: RFC 791, 8200 (IP), 9293 (TCP), 7323 (timestamps), 768 (UDP); IEEE 802.1Q. Deviations: unlike a frame on a live line, a
-//! packet here may have been cut off behind its headers (snap length), so lengths come from the IP header and not
-//! from the bytes. A length of zero there (segmentation offload) is taken from the capture.
+//! Source: RFC 791, 8200 (IP), 9293 (TCP), 7323 (timestamps), 768 (UDP); IEEE 802.1Q. Deviations: unlike a frame on a
+//! live line, a packet here may have been cut off behind its headers (snap length), so lengths come from the IP header
+//! and not from the bytes. A length of zero there (segmentation offload) is taken from the capture.
 //! Units: bytes. Cost: one pass over the headers, nothing is copied.
 
 use crate::reader::{LinkType, Record};
@@ -16,7 +16,7 @@ const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// What TCP's header says.
+/// Fields of the TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp {
     /// Sequence number.
@@ -33,7 +33,7 @@ pub struct Tcp {
     pub timestamps: Option<(u32, u32)>,
 }
 
-/// What a recorded packet tells.
+/// The headers of a recorded packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
     /// IP bytes and an Ethernet header.
@@ -51,7 +51,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// What can be read of that record; `None` for what is no IP packet.
+    /// Reads that record. `None`: it is not an IP packet.
     pub fn of(record: &Record<'_>) -> Option<Packet> {
         let bytes = record.bytes;
         let skipped = match record.link {
@@ -69,7 +69,7 @@ impl Packet {
             _ => None,
         }
     }
-    /// True where the packet opens a flow: a SYN, of either side.
+    /// True if the packet opens a flow: a SYN of either side.
     pub fn opens(&self) -> bool {
         self.tcp.is_some_and(|tcp| tcp.syn)
     }
@@ -227,5 +227,4 @@ impl Pkt for Packet {
 }
 
 #[cfg(test)]
-#[path = "packet_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! Captures as a stream of packets.
 //! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Deviations: none.
-//! Model: pcap is a head and records, pcapng is blocks; each packet has a time, the bytes that were kept and its length on the
-//! line, and (pcapng) an interface with its kind of link and its unit of time. Both byte orders are read.
+//! Model: pcap is a head and records, pcapng is blocks; each packet has a time, the bytes that were kept and its length
+//! on the line, and (pcapng) an interface with its kind of link and its unit of time. Both byte orders are read.
 //! Units: ns, bytes. Cost: one packet at a time, copied once; memory: the largest packet.
 //! Known problems: a file compressed by gzip or zstd must be unpacked first.
 
@@ -9,9 +9,9 @@ use crate::error::{CaptureError, Watch};
 use std::io::{BufReader, ErrorKind, Read};
 use std::sync::atomic::Ordering;
 
-/// The longest packet or block that is believed: libpcap's own bound for a packet, and room for a block's options.
+/// The longest packet or block that is accepted: libpcap's bound for a packet, and room for a block's options.
 pub const MAX_RECORD_BYTES: u32 = 262_144 + 65_536;
-/// Packets between two looks at whether the caller wants no more.
+/// Packets between two checks of the cancel flag.
 const LOOK: u64 = 4096;
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -78,7 +78,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// `if_tsresol`: a negative power of ten, or of two where the highest bit is set; `None` where it is out of reason.
+    /// `if_tsresol`: a negative power of ten, or of two if the highest bit is set. `None`: it is too large.
     fn of(resolution: u8) -> Option<Unit> {
         let exponent = u32::from(resolution & 0x7f);
         let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -346,7 +346,7 @@ impl<'a, R: Read> Reader<'a, R> {
         }
         Ok(())
     }
-    /// Fills `buffer` as far as the file goes; how far.
+    /// Fills `buffer` as far as the file goes. Returns how far.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, CaptureError> {
         let mut got = 0;
         while got < buffer.len() {
@@ -396,5 +396,4 @@ fn told_magic(magic: u32) -> String {
 }
 
 #[cfg(test)]
-#[path = "reader_tests.rs"]
 mod tests;

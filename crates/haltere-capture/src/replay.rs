@@ -1,13 +1,14 @@
 //! Recorded packets through classifiers, and their hit rates.
 //! Source: the hit rates of the RAFLE study's table 1.
-//! Model: a flow (five fields, one direction, from SYN to the next SYN) is short if all its packets together have at most `short`
-//! bytes of IP. A packet is a hit if its class is the one of its whole flow. The interval takes flows as clusters, whose packets
-//! depend on each other: with h hits among n packets of a flow and r = sum h / sum n over K flows,
-//! var r = K / (K - 1) * sum (h - r n)^2 / (sum n)^2. A classifier that draws random numbers is replayed several times in one pass,
-//! each time with a random stream of its own. h and n then sum over the replays, so the interval covers the draws as well.
-//! For the product s l of two rates var = l^2 var s + s^2 var l, because their flows differ.
-//! Units: bytes, packets. Cost: O(classifiers * draws) a packet; memory O(flows). Known problems: a flow that began before the
-//! capture shows no offset and is judged by the part in the capture; offsets are those of 32-bit sequence numbers.
+//! Model: a flow (five fields, one direction, from SYN to the next SYN) is short if all its packets together have at
+//! most `short` bytes of IP. A packet is a hit if its class is the one of its whole flow. The interval takes flows as
+//! clusters, whose packets depend on each other: with h hits among n packets of a flow and r = sum h / sum n over K
+//! flows, var r = K / (K - 1) * sum (h - r n)^2 / (sum n)^2. A classifier that draws random numbers is replayed several
+//! times in one pass, each time with a random stream of its own. h and n then sum over the replays, so the interval
+//! covers the draws as well. For the product s l of two rates var = l^2 var s + s^2 var l, because their flows differ.
+//! Units: bytes, packets. Cost: O(classifiers * draws) a packet; memory O(flows). Known problems: a flow that began
+//! before the capture shows no offset and is judged by the part in the capture; offsets are those of 32-bit sequence
+//! numbers.
 
 use crate::error::{CaptureError, Watch};
 use crate::packet::{ETHERNET, Packet};
@@ -177,8 +178,8 @@ pub fn classify(input: impl Read, options: &Options, watch: Watch<'_>) -> Result
     classify_with(input, options, watch, chances.collect(), |_, _| {})
 }
 
-/// The same with given random streams, one a replay, in the order of the classifiers. The callback gets every packet with
-/// a flow: its number from 1 and its class in each replay.
+/// The same with given random streams, one a replay, in the order of the classifiers. The callback gets every packet
+/// with a flow: its number from 1 and its class in each replay.
 pub fn classify_with<C: Fate<Packet>>(
     input: impl Read,
     options: &Options,
@@ -321,5 +322,4 @@ impl<C: Fate<Packet>> Replay<C> {
 }
 
 #[cfg(test)]
-#[path = "replay_tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
 //! Round-trip times and one-way delays of one direction of a TCP connection, from what passes one point.
-//! Source: RFC 7323 section 4 (a timestamp value and the first acknowledgement that echoes it), RFC 6298 section 3 (Karn: what was
-//! sent twice is no sample), RFC 8382 section 3 (delays need no common clock). Deviations: none.
-//! Model: with timestamps rtt = t(first packet that echoes v) - t(first data packet that bears v); without, rtt = t(first
-//! acknowledgement of a segment's end) - t(segment). Both are the way from the capture to the receiver and back. The one-way delay is
-//! t(data packet) - v * tick, the way from the sender to the capture, off by a constant.
+//! Source: RFC 7323 section 4 (a timestamp value and the first acknowledgement that echoes it), RFC 6298 section 3
+//! (Karn: what was sent twice is no sample), RFC 8382 section 3 (delays need no common clock). Deviations: none.
+//! Model: with timestamps rtt = t(first packet that echoes v) - t(first data packet that bears v); without, rtt =
+//! t(first acknowledgement of a segment's end) - t(segment). Both are the way from the capture to the receiver and
+//! back. The one-way delay is t(data packet) - v * tick, the way from the sender to the capture, off by a constant.
 //! Units: ns. Cost: O(1) a packet; memory O(packets in flight, at most 4096).
 //! Known problems: an acknowledgement that the receiver delays counts with its delay.
 
@@ -48,7 +48,8 @@ impl Clock {
         self.ticks = i64::from(value.wrapping_sub(first) as i32);
         self.last_ns = at_ns;
     }
-    /// Nanoseconds a tick: a usual one where the clock ran within a twentieth of it, else as it ran. `None` where it did not.
+    /// Nanoseconds a tick: a usual one where the clock ran within a twentieth of it, else as it ran. `None` where it
+    /// did not.
     pub fn tick_ns(&self) -> Option<f64> {
         let (_, from) = self.first?;
         if self.ticks < 10 {

@@ -21,8 +21,8 @@ fn wire(a: usize, b: usize, mbps: u64, delay_ms: u64, packets: u64) -> [LinkPlan
 }
 
 fn flow(name: &str, from: usize, to: usize, start_ms: u64, timestamps: bool) -> FlowPlan {
-    // Without timestamps the receiver's window stays near 64 kB: two of those never fill the queue, and delays that stand
-    // still tell nothing.
+    // Without timestamps the receiver's window stays near 64 kB: two of those never fill the queue, and delays that
+    // stand still tell nothing.
     let recv_buffer = (!timestamps).then(|| Bytes::new(1_000_000));
     let host = TcpParams { timestamps, recv_buffer, ..TcpParams::default() };
     let congestion = CongestionParams::default_of("cubic").unwrap();
@@ -31,8 +31,8 @@ fn flow(name: &str, from: usize, to: usize, start_ms: u64, timestamps: bool) -> 
     FlowPlan { start, ..FlowPlan::new(name, from, to, AppPlan::Bulk(BulkPlan { tcp, bytes: None })) }
 }
 
-/// Two dumbbells: 0, 1 > 2 = 3 > 4, 5 at 10 Mbit/s and 6, 7 > 8 = 9 > 10, 11 at 8 Mbit/s. Flows f0 and f1 share the first
-/// bottleneck, f2 and f3 the second.
+/// Two dumbbells: 0, 1 > 2 = 3 > 4, 5 at 10 Mbit/s and 6, 7 > 8 = 9 > 10, 11 at 8 Mbit/s. Flows f0 and f1 share the
+/// first bottleneck, f2 and f3 the second.
 fn plan(timestamps: bool) -> Plan {
     let mut links = vec![];
     for (from, mbps, bottleneck_ms) in [(0, 10, 10), (6, 8, 17)] {
@@ -110,7 +110,8 @@ fn behind_the_bottleneck_one_way_delays_tell_it_without_the_other_direction() {
 fn the_measured_round_trip_is_the_path_s_and_its_queue_s() {
     let files = captures(&plan(true), &BEFORE[..4]);
     let report = ask(&files, &[0, 0, 1, 1], &options());
-    // From the sender's line on: 2 (1 + 10 + 1) ms and at most 60 packets of 1.2 ms; delayed acknowledgements are rare in bulk.
+    // From the sender's line on: 2 (1 + 10 + 1) ms and at most 60 packets of 1.2 ms; delayed acknowledgements are rare
+    // in bulk.
     let delays = &report.series[0].delay_ms;
     let (least, most) = delays.iter().fold((f64::MAX, 0.0f64), |(low, high), &ms| (low.min(ms), high.max(ms)));
     assert!((24.0..40.0).contains(&least) && (70.0..105.0).contains(&most), "{least} {most}");

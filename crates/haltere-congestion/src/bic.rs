@@ -1,7 +1,7 @@
 //! BIC: a binary search for the window at the last loss.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: below W_max the window grows by (W_max - cwnd) / 4 a round trip, at most by `max_increment` and at least slowly; above
-//! W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
+//! Model: below W_max the window grows by (W_max - cwnd) / 4 a round trip, at most by `max_increment` and at least
+//! slowly; above W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 
 /// A binary search for the window at the last loss: CUBIC's forerunner, Linux's default from 2.6.8 to 2.6.18.
 ///
-/// Source: Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004.
+/// Source: Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM
+/// 2004.
 ///
 /// Deviations: these are Linux's. A step is a quarter of the distance to W_max (the paper: half). Near W_max it takes
-/// `smooth_part` / 4 round trips for a segment. The growth is multiplied by the segments that an acknowledgement covers on average.
-/// That was to make up for delayed acknowledgements; Linux counts their segments by now, too, so with them the window
-/// grows twice as fast as the paper's.
+/// `smooth_part` / 4 round trips for a segment. The growth is multiplied by the segments that an acknowledgement covers
+/// on average. That was to make up for delayed acknowledgements; Linux counts their segments by now, too, so with them
+/// the window grows twice as fast as the paper's.
 ///
 /// Known problems: it is unfair to Reno on short paths, for which CUBIC was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,9 +76,7 @@ impl Bic {
                 return Err(ParamError::new(name, "at least 1", value).default_is(default));
             }
         }
-        if !(0.1..=0.99).contains(&params.beta) {
-            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).default_is(usual.beta));
-        }
+        haltere_units::refuse!(!(0.1..=0.99).contains(&params.beta), params.beta, "from 0.1 to 0.99");
         Ok(Windowed {
             window: Window::new(sender),
             law: Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO },

@@ -1,10 +1,11 @@
 //! CDG: the window backs off when the round-trip time grows, whatever its size.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: once a round trip, of the least and of the largest RTT, g = its change since the round before, and the gradient is the mean of the
-//! last `smoothing` values of g. The gradient of the least RTT counts if it is above 0, else that of the largest. With the probability
-//! 1 - exp(-gradient / G) the window is multiplied by beta, over a round trip. Otherwise growth as Reno. After 5 back-offs in a row that did not
-//! shorten the queue there are none until it does. A shadow window grows as the window does and is not backed off, for losses: the window is
-//! half of the larger of both, but no more than it was.
+//! Model: once a round trip, of the least and of the largest RTT, g = its change since the round before, and the
+//! gradient is the mean of the last `smoothing` values of g. The gradient of the least RTT counts if it is above 0,
+//! else that of the largest. With the probability 1 - exp(-gradient / G) the window is multiplied by beta, over a round
+//! trip. Otherwise growth as Reno. After 5 back-offs in a row that did not shorten the queue there are none until it
+//! does. A shadow window grows as the window does and is not backed off, for losses: the window is half of the larger
+//! of both, but no more than it was.
 //! Units: segments; delays ms. Cost: O(1) an acknowledgement, an exponential function a round trip.
 
 use crate::law::{WindowLaw, Windowed};
@@ -18,20 +19,23 @@ use serde::{Deserialize, Serialize};
 
 /// Delay gradients as the signal of congestion, with back-offs at random (CAIA Delay-Gradient).
 ///
-/// Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", NETWORKING 2011. Armitage and Khademi,
-/// "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and defaults). Hayes, "Timing
-/// enhancements to the FreeBSD kernel to support delay and rate based TCP mechanisms", CAIA 100219A, 2010 (delayed acknowledgements).
+/// Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", NETWORKING 2011. Armitage and
+/// Khademi, "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and
+/// defaults). Hayes, "Timing enhancements to the FreeBSD kernel to support delay and rate based TCP mechanisms", CAIA
+/// 100219A, 2010 (delayed acknowledgements).
 ///
-/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` not while the queue seems not full (the paper: only if it
-/// seems full). Slow start may end as in HyStart, before the first back-off (`hystart`). Changes during a reduction do not count. The shadow window begins with the
-/// connection, and a loss leaves no larger window than there was. A mean over fewer rounds than `smoothing` is of those that there are.
+/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` not while the queue seems not full
+/// (the paper: only if it seems full). Slow start may end as in HyStart, before the first back-off (`hystart`). Changes
+/// during a reduction do not count. The shadow window begins with the connection, and a loss leaves no larger window
+/// than there was. A mean over fewer rounds than `smoothing` is of those that there are.
 ///
-/// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In a queue that is always
-/// full there is no gradient.
+/// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In a
+/// queue that is always full there is no gradient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// G, above 0: the gradient, in time a round trip, at which a back-off has the probability 63 %. The default is the paper's.
+    /// G, above 0: the gradient, in time a round trip, at which a back-off has the probability 63 %. The default is the
+    /// paper's.
     pub scale: Dur,
     /// beta, from 0.1 to 0.99: what a back-off leaves of the window. The default is the paper's (Linux: 0.7071).
     pub beta: f64,
@@ -39,15 +43,16 @@ pub struct Params {
     pub smoothing: u32,
     /// Back-offs in a row that have no effect before back-offs pause; 0: never. The default is the paper's.
     pub ineffectual: u32,
-    /// Round trips that back-offs pause for; 0: until the delay falls, as in Linux, which is the default. The paper's is 5.
+    /// Round trips that back-offs pause for; 0: until the delay falls, as in Linux, which is the default. The paper's
+    /// is 5.
     pub pause: u32,
     /// Keep a shadow window beside flows that fill the queue. The default is the paper's.
     pub shadow: bool,
-    /// A loss does not reduce while the queue seems not to be full. It seems full when the largest RTT stops growing before the least one does;
-    /// after a reduction nothing is known. For paths that lose at random.
+    /// A loss does not reduce while the queue seems not to be full. It seems full when the largest RTT stops growing
+    /// before the least one does; after a reduction nothing is known. For paths that lose at random.
     pub tolerance: bool,
-    /// Slow start ends also if acknowledgements at most 3 ms apart span half of the least RTT, or if eight of a round are an eighth above it. The
-    /// default is Linux's.
+    /// Slow start ends also if acknowledgements at most 3 ms apart span half of the least RTT, or if eight of a round
+    /// are an eighth above it. The default is Linux's.
     pub hystart: bool,
 }
 
@@ -156,16 +161,9 @@ pub type Cdg = Windowed<Law>;
 impl Cdg {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Cdg, ParamError> {
-        let usual = Params::default();
-        if params.scale.is_zero() {
-            return Err(ParamError::new("scale", "above 0", params.scale).default_is(usual.scale));
-        }
-        if !(0.1..=0.99).contains(&params.beta) {
-            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).default_is(usual.beta));
-        }
-        if !(1..=64).contains(&params.smoothing) {
-            return Err(ParamError::new("smoothing", "from 1 to 64", params.smoothing).default_is(usual.smoothing));
-        }
+        haltere_units::refuse!(params.scale.is_zero(), params.scale, "above 0");
+        haltere_units::refuse!(!(0.1..=0.99).contains(&params.beta), params.beta, "from 0.1 to 0.99");
+        haltere_units::refuse!(!(1..=64).contains(&params.smoothing), params.smoothing, "from 1 to 64");
         let window = Window::new(sender);
         let law = Law {
             params: params.clone(),
@@ -243,7 +241,8 @@ impl Law {
             self.asked = self.backs_off();
         }
     }
-    /// A change of the delay by the reduction is no gradient: a new round begins, and the round of the reduction is the one before.
+    /// A change of the delay by the reduction is no gradient: a new round begins, and the round of the reduction is the
+    /// one before.
     fn end_reduction(&mut self, snd_nxt: u64) {
         self.before = self.round.take();
         self.round_end = snd_nxt;
@@ -417,7 +416,8 @@ mod tests {
         assert_eq!((c.window.cwnd, c.law.shadow), (70, 100));
     }
 
-    /// The first round has no gradient; then five back-offs. The pause is five round trips, or lasts until the delay falls.
+    /// The first round has no gradient; then five back-offs. The pause is five round trips, or lasts until the delay
+    /// falls.
     #[test]
     fn five_back_offs_without_effect_pause() {
         let windows = |pause| {
@@ -466,8 +466,8 @@ mod tests {
         assert_eq!(c.law.least.sum, 0.0);
     }
 
-    /// By hand: a queue of 8 ms is full when the reduction ends, and empty a round trip later: the largest RTT falls by 8 ms. If that
-    /// acknowledgement counted in the next round, it would not fall at all.
+    /// By hand: a queue of 8 ms is full when the reduction ends, and empty a round trip later: the largest RTT falls by
+    /// 8 ms. If that acknowledgement counted in the next round, it would not fall at all.
     #[test]
     fn the_acknowledgement_that_ends_a_reduction_belongs_to_it() {
         let mut c = cdg(Params::default());

@@ -1,12 +1,13 @@
 //! Copa: the rate follows the inverse of the queueing delay.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: d_q = RTT_standing - RTT_min, with RTT_standing the least RTT of the last half smoothed RTT. Target rate 1 / (delta d_q)
-//! segments a second. Below it cwnd += v / (delta cwnd) for each segment acknowledged, above it cwnd -= the same. v doubles each
-//! round trip while the direction lasts. Beside flows that fill the queue 1 / delta is a Reno window (competitive mode).
+//! Model: d_q = RTT_standing - RTT_min, with RTT_standing the least RTT of the last half smoothed RTT. Target rate 1 /
+//! (delta d_q) segments a second. Below it cwnd += v / (delta cwnd) for each segment acknowledged, above it cwnd -= the
+//! same. v doubles each round trip while the direction lasts. Beside flows that fill the queue 1 / delta is a Reno
+//! window (competitive mode).
 //! Units: segments and parts of them; delays ns. Cost: O(samples of half a round trip) an acknowledgement.
 
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use schemars::JsonSchema;
@@ -23,7 +24,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// delta in default mode, above 0 and at most 1: about 1 / delta packets wait for each flow. The default is the paper's.
+    /// delta in default mode, above 0 and at most 1: about 1 / delta packets wait for each flow. The default is the
+    /// paper's.
     pub delta: f64,
     /// True: beside flows that fill the queue, delta falls as a Reno window grows.
     pub competitive: bool,
@@ -95,11 +97,7 @@ pub struct Copa {
 impl Copa {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Copa, ParamError> {
-        if !(params.delta > 0.0 && params.delta <= 1.0) {
-            return Err(
-                ParamError::new("delta", "above 0 and at most 1", params.delta).default_is(Params::default().delta)
-            );
-        }
+        haltere_units::refuse!(!(params.delta > 0.0 && params.delta <= 1.0), params.delta, "above 0 and at most 1");
         let window = Window::new(sender);
         Ok(Copa {
             params: params.clone(),
@@ -216,18 +214,7 @@ impl CongestionControl for Copa {
         self.window.timeout(self.window.cwnd / 2, ev);
         (self.part, self.velocity, self.delta) = (0.0, 1.0, self.params.delta);
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, sizes);
     fn pacing_rate(&self) -> Option<Rate> {
         if self.standing_rtt.is_zero() {
             return None;

@@ -1,13 +1,14 @@
 //! The common part of the coupled controls LIA, OLIA and BALIA: Reno, but the growth depends on the siblings.
 //!
-//! A coupled control is a [`Rule`] under [`Coupled`]: the values that it takes from its siblings, the growth of the window for each
-//! acknowledged segment, and the window after a loss if that is not Reno's. All have the same parameters, which [`coupled_params!`] makes.
+//! A coupled control is a [`Rule`] under [`Coupled`]: the values that it takes from its siblings, the growth of the
+//! window for each acknowledged segment, and the window after a loss if that is not Reno's. All have the same
+//! parameters, which [`coupled_params!`] makes.
 
 use crate::coupling::{CouplingView, Credit};
 use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
-use haltere_units::{Bytes, ParamError, Probe, Time};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext, reno};
+use haltere_units::{Bytes, ParamError, Probe};
 
 /// The parameters of a coupled control, under the description of that control.
 macro_rules! coupled_params {
@@ -111,18 +112,7 @@ impl<R: Rule> CongestionControl for Coupled<R> {
         self.slow_start.reset();
         self.credit.clear();
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, sizes);
     fn probe(&self, row: &mut Probe) {
         self.slow_start.probe(row);
     }

@@ -14,7 +14,7 @@
 //! Units: segments and seconds within, bytes in the interface. Cost: O(1) an acknowledgement.
 
 use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
+use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use alloc::format;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
@@ -50,11 +50,11 @@ pub struct Params {
     pub fast_convergence: bool,
     /// How the window keeps up with Reno's if Reno's is larger.
     pub reno_friendly: RenoFriendly,
-    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has
-    /// `linux_5_16` or `linux_6_13`.
+    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has `linux_5_16` or
+    /// `linux_6_13`.
     pub hystart: Hystart,
-    /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by default behind `fq`, and
-    /// whenever the socket asks for it. RFC 9438 leaves it open.
+    /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by
+    /// default behind `fq`, and whenever the socket asks for it. RFC 9438 leaves it open.
     pub pacing: bool,
 }
 
@@ -132,9 +132,7 @@ struct Epoch {
 impl Cubic {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Cubic, ParamError> {
-        if !(params.c > 0.0 && params.c.is_finite()) {
-            return Err(ParamError::new("c", "above 0", params.c).default_is(Params::default().c));
-        }
+        haltere_units::refuse!(!(params.c > 0.0 && params.c.is_finite()), params.c, "above 0");
         if !(0.1..=0.99).contains(&params.beta) {
             return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).hint(format!(
                 "it is the part of the window that is left; the default is `{}`",
@@ -289,23 +287,12 @@ impl CongestionControl for Cubic {
         self.min_rtt = Dur::ZERO;
         self.slow_start.reset();
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
+    of_window!(undo, cache, sizes);
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.window.restart(ev);
         if self.unlimited_since.is_none() {
             self.exclude(ev.idle, ev.now);
         }
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
     }
     fn pacing_rate(&self) -> Option<Rate> {
         if self.params.pacing { self.window.pacing_rate(self.srtt) } else { None }
@@ -409,7 +396,8 @@ mod tests {
         assert_eq!(segments(&c), 70 + 70 / 20);
     }
 
-    /// By hand: 10 segments of 1000 bytes in 100 ms are 800 kbit/s; twice that in slow start, 1.2 times after a loss left 7.
+    /// By hand: 10 segments of 1000 bytes in 100 ms are 800 kbit/s; twice that in slow start, 1.2 times after a loss
+    /// left 7.
     #[test]
     fn paced_segments_leave_at_twice_and_then_at_a_fifth_more_than_the_rate_of_the_window() {
         let mut c = cubic(10, Params { pacing: true, ..Params::default() });

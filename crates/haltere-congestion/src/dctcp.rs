@@ -1,14 +1,13 @@
 //! DCTCP: the window is reduced by the share of marked packets.
 //! Source, deviations and known problems: see [`Params`].
 //! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. On an echo, once a window,
-//! cwnd = cwnd (1 - alpha / 2). On loss as Reno.
-//! Returned packets (a switch sends the marked packet back) count as marked in the current window, before the
-//! receiver's echo. The transport ensures that the echo does not count again.
+//! cwnd = cwnd (1 - alpha / 2). On loss as Reno. Returned packets (a switch sends the marked packet back) count as
+//! marked in the current window, before the receiver's echo. The transport ensures that the echo does not count again.
 //! Units: segments and bytes. Cost: O(1) an acknowledgement.
 
 use crate::reno;
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RtoEvent, SenderContext};
 use haltere_units::{Bytes, ParamError, Prob, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,21 +107,7 @@ impl CongestionControl for Dctcp {
         self.bytes_marked += bytes.as_u64();
         true
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn ecn(&self) -> EcnUse {
         EcnUse::PerPacket
     }
@@ -163,8 +148,8 @@ mod tests {
         LossEvent::at(Time::ZERO, LossKind::Ecn)
     }
 
-    /// RFC 8257 §3.3 by hand: g = 1/16, alpha 1024 (1): no mark: 1024 - 64 = 960; then four of ten marked:
-    /// 960 - 60 + floor(64 * 0.4) = 925.
+    /// RFC 8257 §3.3 by hand: g = 1/16, alpha 1024 (1): no mark: 1024 - 64 = 960; then four of ten marked: 960 - 60 +
+    /// floor(64 * 0.4) = 925.
     #[test]
     fn alpha_follows_the_share_of_marked_bytes() {
         let mut c = dctcp(10);

@@ -1,9 +1,9 @@
 //! Events that the transport reports to a congestion control.
 //!
-//! The events carry the values that a modern control needs: delivery rate samples, rounds, ECN counts,
-//! bytes in flight, and whether the window was the limit. They are non-exhaustive structs, so they can grow.
+//! The events carry the values that a modern control needs: delivery rate samples, rounds, ECN counts, bytes in flight,
+//! and whether the window was the limit. They are non-exhaustive structs, so they can grow.
 
-use haltere_units::{Bytes, Dur, Time};
+use haltere_units::{Bytes, Dur, Rate, Time};
 
 /// Data was newly acknowledged, cumulatively or selectively.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,7 +45,8 @@ pub struct AckEvent {
     pub round_start: bool,
     /// The window was what limited the sender (RFC 7661): only then may it grow.
     pub cwnd_limited: bool,
-    /// The sender is in fast recovery or loss recovery, or reducing after an ECN echo: no growth but slow start after a timeout.
+    /// The sender is in fast recovery or loss recovery, or reducing after an ECN echo: no growth but slow start after a
+    /// timeout.
     pub in_recovery: bool,
     /// The sender repairs after a retransmission timeout (slow start is allowed, `in_recovery` is false).
     pub in_rto_recovery: bool,
@@ -90,6 +91,10 @@ impl RateSample {
     /// `delivered` over `interval`, with everything else zero.
     pub fn new(delivered: Bytes, interval: Dur) -> RateSample {
         RateSample { delivered, interval, ..RateSample::default() }
+    }
+    /// The delivery rate that it shows.
+    pub fn rate(&self) -> Rate {
+        Rate::of(self.delivered, self.interval)
     }
 }
 
@@ -163,8 +168,8 @@ pub struct RtoEvent {
     pub now: Time,
     /// Bytes in flight before everything was marked lost.
     pub in_flight: Bytes,
-    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1). False also if
-    /// fast recovery has lowered it for the same data.
+    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1). False also if fast
+    /// recovery has lowered it for the same data.
     pub first: bool,
     /// Bytes that still count as in flight now (with RACK, what was sent less than a round trip ago); usually none.
     pub still_in_flight: Bytes,

@@ -1,7 +1,8 @@
 //! HighSpeed TCP: a steeper growth and a gentler reduction in large windows.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: in a window of w segments cwnd += a(w) a round trip; on loss cwnd *= 1 - b(w). b falls from 1/2 at 38 segments to
-//! `high_decrease` at 83,000, linearly in log w. a(w) = w^2 p(w) 2 b(w) / (2 - b(w)) with p(w) = 0.078 / w^1.2.
+//! Model: in a window of w segments cwnd += a(w) a round trip; on loss cwnd *= 1 - b(w). b falls from 1/2 at 38
+//! segments to `high_decrease` at 83,000, linearly in log w. a(w) = w^2 p(w) 2 b(w) / (2 - b(w)) with p(w) = 0.078 /
+//! w^1.2.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -15,10 +16,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: RFC 3649 (section 5).
 ///
-/// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the first that is not smaller, so a(w) is
-/// rounded up to whole segments. The rows are computed, and differ from the printed ones by a segment or two in a thousand.
-/// Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and in Linux: with delayed acknowledgements that is half of a(w) a
-/// round trip. The table is looked up in congestion avoidance only, as in Linux: the first reduction after slow start halves.
+/// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the first
+/// that is not smaller, so a(w) is rounded up to whole segments. The rows are computed, and differ from the printed
+/// ones by a segment or two in a thousand. Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and
+/// in Linux: with delayed acknowledgements that is half of a(w) a round trip. The table is looked up in congestion
+/// avoidance only, as in Linux: the first reduction after slow start halves.
 ///
 /// Known problems: it is unfair to Reno above 38 segments, by intent, and to flows with longer round-trip times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +28,8 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// Window in segments up to which it is Reno, from 2 to 10000. The default is RFC 3649's Low_Window (section 5).
     pub low_window: u32,
-    /// What a loss takes from a window of 83,000 segments, above 0 and at most 0.5. The default is RFC 3649's High_Decrease
-    /// (section 5).
+    /// What a loss takes from a window of 83,000 segments, above 0 and at most 0.5. The default is RFC 3649's
+    /// High_Decrease (section 5).
     pub high_decrease: f64,
 }
 
@@ -46,8 +48,8 @@ pub struct Law {
     params: Params,
     /// Segments towards the next one of the window: a(w) for each acknowledgement, of w.
     credit: u64,
-    /// The window of the row that congestion avoidance used last. Linux looks the table up only there, so the first reduction after slow
-    /// start halves.
+    /// The window of the row that congestion avoidance used last. Linux looks the table up only there, so the first
+    /// reduction after slow start halves.
     row: u64,
 }
 
@@ -57,16 +59,12 @@ pub type Highspeed = Windowed<Law>;
 impl Highspeed {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Highspeed, ParamError> {
-        let usual = Params::default();
-        if !(2..=10_000).contains(&params.low_window) {
-            return Err(
-                ParamError::new("low_window", "from 2 to 10000", params.low_window).default_is(usual.low_window)
-            );
-        }
-        if !(params.high_decrease > 0.0 && params.high_decrease <= 0.5) {
-            return Err(ParamError::new("high_decrease", "above 0 and at most 0.5", params.high_decrease)
-                .default_is(usual.high_decrease));
-        }
+        haltere_units::refuse!(!(2..=10_000).contains(&params.low_window), params.low_window, "from 2 to 10000");
+        haltere_units::refuse!(
+            !(params.high_decrease > 0.0 && params.high_decrease <= 0.5),
+            params.high_decrease,
+            "above 0 and at most 0.5"
+        );
         Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), credit: 0, row: 0 } })
     }
 }
@@ -135,7 +133,8 @@ mod tests {
             assert_eq!((law.row(w), law.row(w + 1)), (a, a + 1), "a({w})");
             assert!((law.decrease(w) - b).abs() < 0.005, "b({w}) = {}", law.decrease(w));
         }
-        // The program of the appendix lets its rows drift by parts of a segment: a segment or two of the window in a thousand.
+        // The program of the appendix lets its rows drift by parts of a segment: a segment or two of the window in a
+        // thousand.
         for (w, a, row) in [(39, 2, 118), (1000, 8, 1058), (1500, 10, 1529)] {
             assert_eq!(law.row(w), a);
             assert!((row - 2..=row).contains(&law.window_of(w)), "{}", law.window_of(w));

@@ -1,8 +1,8 @@
 //! H-TCP: the window grows with the time since the last loss, and a loss drains the queue and no more.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with D seconds since the last loss, alpha = 1 for D <= 1, else 1 + 10 (D - 1) + ((D - 1) / 2)^2; scaled by the
-//! round-trip time and by 2 (1 - beta). cwnd += alpha a round trip. On loss cwnd *= beta = RTT_min / RTT_max, from 0.5 to 0.8, or
-//! 0.5 if the throughput changed by over a fifth.
+//! Model: with D seconds since the last loss, alpha = 1 for D <= 1, else 1 + 10 (D - 1) + ((D - 1) / 2)^2; scaled by
+//! the round-trip time and by 2 (1 - beta). cwnd += alpha a round trip. On loss cwnd *= beta = RTT_min / RTT_max, from
+//! 0.5 to 0.8, or 0.5 if the throughput changed by over a fifth.
 //! Units: segments; times in seconds. Cost: O(1) an acknowledgement.
 
 use crate::law::{Count, LINUX_TICK, Ticks, WindowLaw, Windowed};
@@ -14,12 +14,14 @@ use serde::{Deserialize, Serialize};
 
 /// Growth follows the time since the last loss, so flows converge fast on paths with large bandwidth-delay products.
 ///
-/// Source: Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06.
+/// Source: Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+/// draft-leith-tcp-htcp-06.
 ///
-/// Deviations: these are Linux's. The largest RTT follows the samples, by at most 20 ms at a time, and forgets 5 % of its distance to the least
-/// RTT at each loss. beta adapts from the second of two losses at about one throughput. The time since the last loss begins when its repair is over.
-/// alpha is computed anew at each increase, in whole steps of 2 (1 - beta); the count of acknowledged segments begins at zero there, and the
-/// acknowledgement after the last one pays. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them.
+/// Deviations: these are Linux's. The largest RTT follows the samples, by at most 20 ms at a time, and forgets 5 % of
+/// its distance to the least RTT at each loss. beta adapts from the second of two losses at about one throughput. The
+/// time since the last loss begins when its repair is over. alpha is computed anew at each increase, in whole steps of
+/// 2 (1 - beta); the count of acknowledged segments begins at zero there, and the acknowledgement after the last one
+/// pays. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them.
 ///
 /// Known problems: after long times without loss it grows so fast that many segments are lost at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +32,8 @@ pub struct Params {
     pub rtt_scaling: bool,
     /// True: beta is 0.5 after a change of the throughput by over a fifth.
     pub bandwidth_switch: bool,
-    /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good as exact.
+    /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good as
+    /// exact.
     pub tick: Dur,
 }
 
@@ -242,7 +245,8 @@ mod tests {
         assert_eq!(c.law.alpha_at(ms(3000)), 4.0, "22 / 5, whole segments");
     }
 
-    /// By hand, ticks of 4 ms: 41 ms are 11 ticks, so the scale is 8 x 25 / 11 = 18 eighths; after two seconds 8 x 11 / 18 = 4.
+    /// By hand, ticks of 4 ms: 41 ms are 11 ticks, so the scale is 8 x 25 / 11 = 18 eighths; after two seconds 8 x 11 /
+    /// 18 = 4.
     #[test]
     fn in_ticks_a_path_of_41_ms_is_one_of_44() {
         let mut c = Htcp::new(&Params::default(), &sender(10)).unwrap();

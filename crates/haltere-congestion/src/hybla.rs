@@ -1,7 +1,7 @@
 //! Hybla: flows over long paths grow as fast in time as a flow over a path of 25 ms.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: rho = max(RTT / RTT0, 1), in whole eighths. The first window is rho. Slow start: cwnd += 2^rho - 1 for each acknowledgement. Congestion
-//! avoidance: cwnd += rho^2 / cwnd, in whole 128ths. On loss as Reno.
+//! Model: rho = max(RTT / RTT0, 1), in whole eighths. The first window is rho. Slow start: cwnd += 2^rho - 1 for each
+//! acknowledgement. Congestion avoidance: cwnd += rho^2 / cwnd, in whole 128ths. On loss as Reno.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 /// Source: Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. of Satellite
 /// Communications and Networking 22(5), 2004.
 ///
-/// Deviations: this is Linux's. rho follows the least smoothed round-trip time so far, so a queue does not speed the growth up. It is rounded down to
-/// eighths, and an increase to 128ths of a segment: at rho = 1.5 a window of 100 grows by 2/128 for each acknowledgement, not by 2.88/128, and
-/// one above 288 as Reno's. The first window is rho segments. Each acknowledgement adds, however much it covers, as in the paper: with delayed
-/// acknowledgements the window grows half as fast. Pacing and the paper's advice on timestamps and SACK are the transport's matter.
+/// Deviations: this is Linux's. rho follows the least smoothed round-trip time so far, so a queue does not speed the
+/// growth up. It is rounded down to eighths, and an increase to 128ths of a segment: at rho = 1.5 a window of 100 grows
+/// by 2/128 for each acknowledgement, not by 2.88/128, and one above 288 as Reno's. The first window is rho segments.
+/// Each acknowledgement adds, however much it covers, as in the paper: with delayed acknowledgements the window grows
+/// half as fast. Pacing and the paper's advice on timestamps and SACK are the transport's matter.
 ///
 /// Known problems: after a loss over a long path it sends large bursts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,9 +61,7 @@ pub type Hybla = Windowed<Law>;
 impl Hybla {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Hybla, ParamError> {
-        if params.rtt0.is_zero() {
-            return Err(ParamError::new("rtt0", "above 0", params.rtt0).default_is(Params::default().rtt0));
-        }
+        haltere_units::refuse!(params.rtt0.is_zero(), params.rtt0, "above 0");
         let law = Law { rtt0: params.rtt0, eighths: 8, least: None, parts: 0, idle: 0 };
         Ok(Windowed { window: Window::new(sender), law })
     }
@@ -142,7 +141,8 @@ mod tests {
         assert_eq!(c.round(0, 10, 10), 1, "16 times 8/128");
     }
 
-    /// By hand: 40 ms are 12 eighths; 2 x 144 / 100 = 2 parts. So 64 acknowledgements make a segment; 2.88 would take 45.
+    /// By hand: 40 ms are 12 eighths; 2 x 144 / 100 = 2 parts. So 64 acknowledgements make a segment; 2.88 would take
+    /// 45.
     #[test]
     fn an_increase_is_rounded_down_to_128ths() {
         let mut c = Hybla::new(&Params::default(), &sender(10)).unwrap().avoiding(100);

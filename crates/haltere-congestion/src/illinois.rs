@@ -1,8 +1,8 @@
 //! Illinois: the queueing delay sets how fast the window grows and how much a loss takes.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with d_a the mean queueing delay of a round and d_m the largest seen: alpha = 10 below d_m / 100, then it falls as
-//! k1 / (k2 + d_a) to 0.3 at d_m. beta rises from 1/8 at d_m / 10 to 1/2 at 0.8 d_m. cwnd += alpha a round trip; on loss
-//! cwnd *= 1 - beta.
+//! Model: with d_a the mean queueing delay of a round and d_m the largest seen: alpha = 10 below d_m / 100, then it
+//! falls as k1 / (k2 + d_a) to 0.3 at d_m. beta rises from 1/8 at d_m / 10 to 1/2 at 0.8 d_m. cwnd += alpha a round
+//! trip; on loss cwnd *= 1 - beta.
 //! Units: segments; delays ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{Count, WindowLaw, Windowed};
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 /// Losses say when to reduce, delays by how much, and how fast to grow.
 ///
-/// Source: Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed networks",
-/// VALUETOOLS 2006.
+/// Source: Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed
+/// networks", VALUETOOLS 2006.
 ///
-/// Deviations: alpha returns to its largest value only after `theta` rounds with little delay, as in Linux and the paper's
-/// section on noise. After an increase the count of acknowledged segments begins at zero, as in Linux: what the last acknowledgement had
-/// beyond it is lost, so with delayed acknowledgements and a large alpha growth is slower.
+/// Deviations: alpha returns to its largest value only after `theta` rounds with little delay, as in Linux and the
+/// paper's section on noise. After an increase the count of acknowledged segments begins at zero, as in Linux: what the
+/// last acknowledgement had beyond it is lost, so with delayed acknowledgements and a large alpha growth is slower.
 ///
 /// Known problems: the largest delay seen belongs to the deepest buffer of the past.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,23 +70,22 @@ pub type Illinois = Windowed<Law>;
 impl Illinois {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Illinois, ParamError> {
-        let usual = Params::default();
-        if !(params.alpha_min > 0.0 && params.alpha_min.is_finite()) {
-            return Err(ParamError::new("alpha_min", "above 0", params.alpha_min).default_is(usual.alpha_min));
-        }
-        if !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()) {
-            let rule = alloc::format!("at least alpha_min ({})", params.alpha_min);
-            return Err(ParamError::new("alpha_max", rule, params.alpha_max).default_is(usual.alpha_max));
-        }
-        if !(params.beta_min > 0.0 && params.beta_min <= 0.9) {
-            return Err(
-                ParamError::new("beta_min", "above 0 and at most 0.9", params.beta_min).default_is(usual.beta_min)
-            );
-        }
-        if !(params.beta_min..=0.9).contains(&params.beta_max) {
-            let rule = alloc::format!("from beta_min ({}) to 0.9", params.beta_min);
-            return Err(ParamError::new("beta_max", rule, params.beta_max).default_is(usual.beta_max));
-        }
+        haltere_units::refuse!(!(params.alpha_min > 0.0 && params.alpha_min.is_finite()), params.alpha_min, "above 0");
+        haltere_units::refuse!(
+            !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()),
+            params.alpha_max,
+            alloc::format!("at least alpha_min ({})", params.alpha_min)
+        );
+        haltere_units::refuse!(
+            !(params.beta_min > 0.0 && params.beta_min <= 0.9),
+            params.beta_min,
+            "above 0 and at most 0.9"
+        );
+        haltere_units::refuse!(
+            !(params.beta_min..=0.9).contains(&params.beta_max),
+            params.beta_max,
+            alloc::format!("from beta_min ({}) to 0.9", params.beta_min)
+        );
         let law = Law {
             params: params.clone(),
             alpha: params.alpha_max,
@@ -162,7 +161,8 @@ impl WindowLaw for Law {
             self.round_end = ev.snd_nxt;
         }
     }
-    /// Linux counts what the acknowledgement covers, whether it was SACKed before or not: all of a recovery's data with the one that ends it.
+    /// Linux counts what the acknowledgement covers, whether it was SACKed before or not: all of a recovery's data with
+    /// the one that ends it.
     fn avoid(&mut self, ev: &AckEvent, window: &mut Window, _delivered: u64) {
         let acked = window.segments_in(ev.acked);
         if let Some(segments) = self.count.add_then_ask(acked, self.alpha, window.cwnd) {
@@ -215,7 +215,8 @@ mod tests {
         assert_eq!(law.alpha_for(0.0, 0.1), 10.0);
     }
 
-    /// By hand: alpha 10, a window of 70: seven segments make one more. Two at a time, the fourth acknowledgement does, with eight.
+    /// By hand: alpha 10, a window of 70: seven segments make one more. Two at a time, the fourth acknowledgement does,
+    /// with eight.
     #[test]
     fn what_goes_beyond_an_increase_is_lost() {
         let acks_for_three = |each| {

@@ -1,10 +1,10 @@
 //! Controls that are a law for a window: its growth in congestion avoidance and its reduction after a loss.
 //!
-//! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a reduction back. A
-//! control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
+//! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a
+//! reduction back. A control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
 
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
 /// How a window grows and shrinks. Windows are in segments.
@@ -37,8 +37,8 @@ pub trait WindowLaw {
     fn probe(&self, _row: &mut Probe) {}
 }
 
-/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero after an increase:
-/// segments beyond the increase do not count, as in Linux's Illinois and H-TCP.
+/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero
+/// after an increase: segments beyond the increase do not count, as in Linux's Illinois and H-TCP.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count(u64);
 
@@ -53,8 +53,8 @@ impl Count {
         self.0 = 0;
         Some(segments)
     }
-    /// True if the count gives a segment at `alpha` a window; if not, it counts `acked` segments more. So the window grows one
-    /// acknowledgement after the count is complete.
+    /// True if the count gives a segment at `alpha` a window; if not, it counts `acked` segments more. So the window
+    /// grows one acknowledgement after the count is complete.
     pub(crate) fn ask_then_add(&mut self, acked: u64, alpha: f64, cwnd: u64) -> bool {
         let pays = (self.0 as f64 * alpha) as u64 >= cwnd;
         self.0 = if pays { 0 } else { self.0 + acked };
@@ -140,21 +140,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn on_established(&mut self, _now: Time, rtt: Dur) {
         self.law.established(&mut self.window, rtt);
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {
         self.law.probe(row);
     }

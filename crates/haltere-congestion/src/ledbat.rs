@@ -1,8 +1,9 @@
 //! LEDBAT++: a background flow that yields to all others.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a round trip.
-//! D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down. gain = 1 / min(16, ceil(2
-//! target / base)). From time to time the window is 2 segments for two round trips, so that the base RTT is seen.
+//! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a
+//! round trip. D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down.
+//! gain = 1 / min(16, ceil(2 target / base)). From time to time the window is 2 segments for two round trips, so that
+//! the base RTT is seen.
 //!
 //! ```text
 //!   slow start --(3/4 target)--> avoid --(after 9 times the last slowdown)--> two segments, 2 RTT --> slow start
@@ -11,8 +12,8 @@
 //! Units: segments and parts of them; delays ns. Cost: O(1) an acknowledgement.
 
 use crate::reno::halved;
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
@@ -85,16 +86,9 @@ pub struct Ledbat {
 impl Ledbat {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Ledbat, ParamError> {
-        let usual = Params::default();
-        if params.target.is_zero() {
-            return Err(ParamError::new("target", "above 0", params.target).default_is(usual.target));
-        }
-        if !(0.0..=10.0).contains(&params.decrease) {
-            return Err(ParamError::new("decrease", "from 0 to 10", params.decrease).default_is(usual.decrease));
-        }
-        if !(1..=100).contains(&params.filter) {
-            return Err(ParamError::new("filter", "from 1 to 100", params.filter).default_is(usual.filter));
-        }
+        haltere_units::refuse!(params.target.is_zero(), params.target, "above 0");
+        haltere_units::refuse!(!(0.0..=10.0).contains(&params.decrease), params.decrease, "from 0 to 10");
+        haltere_units::refuse!(!(1..=100).contains(&params.filter), params.filter, "from 1 to 100");
         let mut window = Window::new(sender);
         // Draft section 4.3: the initial window is two segments.
         window.set_cwnd(window.cwnd.min(LEAST));
@@ -204,21 +198,7 @@ impl CongestionControl for Ledbat {
         self.window.timeout(halved(&self.window), ev);
         self.part = 0.0;
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {
         row.push("queueing_delay", "s", self.delay().as_secs_f64());
         row.push("base_delay", "s", self.base().as_secs_f64());

@@ -1,9 +1,9 @@
 //! Congestion controls: pure state machines that set how much a sender may have in flight, and how fast it sends.
 //!
-//! The transport reports what happened by events. The control answers by
-//! [`cwnd`](CongestionControl::cwnd), [`ssthresh`](CongestionControl::ssthresh) and
-//! [`pacing_rate`](CongestionControl::pacing_rate). It knows neither the encoding of sequence numbers nor the
-//! world. Loss recovery (RACK-TLP, PRR) belongs to the transport: it asks for one reduction per episode.
+//! The transport reports what happened by events. The control answers by [`cwnd`](CongestionControl::cwnd),
+//! [`ssthresh`](CongestionControl::ssthresh) and [`pacing_rate`](CongestionControl::pacing_rate). It knows neither the
+//! encoding of sequence numbers nor the world. Loss recovery (RACK-TLP, PRR) belongs to the transport: it asks for one
+//! reduction per episode.
 //!
 //! Each control is one file, and one line in the registry below.
 
@@ -13,8 +13,8 @@ extern crate alloc;
 haltere_units::registry! {
     /// A congestion control with its parameters, distinguished by `kind`.
     params CongestionParams;
-    /// Any control of the registry. Dispatch is by enum: there is no virtual call per acknowledgement. A control that is much
-    /// larger than the rest is boxed, so that other connections do not pay for its size.
+    /// Any control of the registry. Dispatch is by enum: there is no virtual call per acknowledgement. A control that
+    /// is much larger than the rest is boxed, so that other connections do not pay for its size.
     any Control;
     match each_control, outside => Outside;
 
@@ -109,7 +109,8 @@ pub enum EcnUse {
 ///
 /// For one acknowledgement [`on_ack`](CongestionControl::on_ack) comes first. Its `in_recovery` is already true if this
 /// acknowledgement begins an episode, so the window does not grow by it. Then, if one begins, comes
-/// [`on_loss`](CongestionControl::on_loss). So DCTCP reduces by an alpha that includes the window that has just ended, as in Linux.
+/// [`on_loss`](CongestionControl::on_loss). So DCTCP reduces by an alpha that includes the window that has just ended,
+/// as in Linux.
 pub trait CongestionControl {
     /// Data was newly acknowledged, cumulatively or selectively.
     fn on_ack(&mut self, ev: &AckEvent);
@@ -117,12 +118,14 @@ pub trait CongestionControl {
     fn on_loss(&mut self, ev: &LossEvent);
     /// The retransmission timer fired.
     fn on_rto(&mut self, ev: &RtoEvent);
-    /// A segment was marked lost. This comes for each, before the event of the acknowledgement or timeout that marked it.
+    /// A segment was marked lost. This comes for each, before the event of the acknowledgement or timeout that marked
+    /// it.
     fn on_segment_lost(&mut self, _lost: &LostSegment) {}
     /// The recovery episode is over: all that was outstanding at its start is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
-    /// After [`on_ack`](CongestionControl::on_ack): true if the control requests a reduction without loss or echo (CDG). The transport
-    /// begins one, and [`on_loss`](CongestionControl::on_loss) follows with [`LossKind::Asked`]. A request is ignored during a reduction.
+    /// After [`on_ack`](CongestionControl::on_ack): true if the control requests a reduction without loss or echo
+    /// (CDG). The transport begins one, and [`on_loss`](CongestionControl::on_loss) follows with [`LossKind::Asked`]. A
+    /// request is ignored during a reduction.
     fn wants_reduction(&self) -> bool {
         false
     }
@@ -130,9 +133,9 @@ pub trait CongestionControl {
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
     /// Before anything is sent: the host remembers this slow-start threshold of an earlier connection.
     fn on_cached_ssthresh(&mut self, _ssthresh: Bytes) {}
-    /// So many payload bytes are known to be marked before they are acknowledged, because a switch notified the sender. The transport
-    /// leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports such notifications, and the
-    /// transport answers as to an echo, with one reduction a window.
+    /// So many payload bytes are known to be marked before they are acknowledged, because a switch notified the sender.
+    /// The transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports
+    /// such notifications, and the transport answers as to an echo, with one reduction a window.
     fn on_early_ce(&mut self, _now: Time, _bytes: Bytes) -> bool {
         false
     }
@@ -159,8 +162,8 @@ pub trait CongestionControl {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// True if the control sets its window during recovery itself (BBR); otherwise the transport
-    /// applies proportional rate reduction (RFC 6937) towards [`ssthresh`](CongestionControl::ssthresh).
+    /// True if the control sets its window during recovery itself (BBR); otherwise the transport applies proportional
+    /// rate reduction (RFC 6937) towards [`ssthresh`](CongestionControl::ssthresh).
     fn owns_recovery(&self) -> bool {
         false
     }
@@ -170,7 +173,8 @@ pub trait CongestionControl {
     }
     /// Writes the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
-    /// Shows the inner variables for `[measure] state`: those of [`probe`](CongestionControl::probe), and any that time series do not have.
+    /// Shows the inner variables for `[measure] state`: those of [`probe`](CongestionControl::probe), and any that time
+    /// series do not have.
     fn state(&self, row: &mut Probe) {
         self.probe(row);
     }

@@ -1,8 +1,9 @@
 //! LP: a sender that yields to others as soon as the round-trip time says that they are there.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: d = (7 d + RTT) / 8. Early congestion, once a loss was seen: d > d_min + (d_max - d_min) delta. The first halves the window and begins an
-//! inference time of three round trips, in which the window does not grow. Another one in that time, later than a round trip after the
-//! halving, leaves one segment. Otherwise growth as Reno. On loss as Reno.
+//! Model: d = (7 d + RTT) / 8. Early congestion, once a loss was seen: d > d_min + (d_max - d_min) delta. The first
+//! halves the window and begins an inference time of three round trips, in which the window does not grow. Another one
+//! in that time, later than a round trip after the halving, leaves one segment. Otherwise growth as Reno. On loss as
+//! Reno.
 //! Units: segments; delays ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -15,18 +16,21 @@ use serde::{Deserialize, Serialize};
 
 /// A sender of low priority: it takes what others leave, and yields when the delay rises (TCP-LP).
 ///
-/// Source: Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003; the longer form is
-/// IEEE/ACM Transactions on Networking 14(4), 2006.
+/// Source: Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003; the
+/// longer form is IEEE/ACM Transactions on Networking 14(4), 2006.
 ///
-/// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the return path counts, too. An
-/// indication in the first round trip after a halving is not another one, because the queue cannot be shorter yet; the paper leaves that open.
-/// Nothing is inferred before the first loss: until a full buffer was seen, d_max is not known, and jitter would be taken for a queue.
+/// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the
+/// return path counts, too. An indication in the first round trip after a halving is not another one, because the queue
+/// cannot be shorter yet; the paper leaves that open. Nothing is inferred before the first loss: until a full buffer
+/// was seen, d_max is not known, and jitter would be taken for a queue.
 ///
-/// Known problems: with loss that no full buffer caused it yields to its own queue. If all flows of a link yield, the first one keeps it.
+/// Known problems: with loss that no full buffer caused it yields to its own queue. If all flows of a link yield, the
+/// first one keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// delta, above 0 and below 1: the part of the range of delays from which others are inferred. The default is the paper's.
+    /// delta, above 0 and below 1: the part of the range of delays from which others are inferred. The default is the
+    /// paper's.
     pub delta: Prob,
     /// Round trips of the inference time, above 0. The default is the paper's.
     pub inference: u32,

@@ -1,8 +1,9 @@
 //! NV: the window is what the measured rate needs without a queue, and a little more.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: RTT' = (RTT + RTT'_last) / 2; rate = the largest of (delivered in the segment's flight) / RTT' since the last decision; needed = rate
-//! RTT'_min; most = needed + pad. Once a round trip, with enough acknowledgements since the last decision: cwnd > most: cwnd -= 0.3 (cwnd - most),
-//! at least two. cwnd <= most - 2: growth as Reno. On loss 4/5 is left, and both the least RTT' and permission to grow are found anew.
+//! Model: RTT' = (RTT + RTT'_last) / 2; rate = the largest of (delivered in the segment's flight) / RTT' since the last
+//! decision; needed = rate RTT'_min; most = needed + pad. Once a round trip, with enough acknowledgements since the
+//! last decision: cwnd > most: cwnd -= 0.3 (cwnd - most), at least two. cwnd <= most - 2: growth as Reno. On loss 4/5
+//! is left, and both the least RTT' and permission to grow are found anew.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -15,14 +16,16 @@ use serde::{Deserialize, Serialize};
 
 /// Vegas for fast networks and noisy round-trip times: the window follows the measured rate (TCP-NV, New Vegas).
 ///
-/// Source: Brakmo, "TCP-NV: an update to TCP-Vegas", 2015. The constants are those of its implementation in Linux as that document and its
-/// parameters describe it (`pad`, `min_cwnd`, 30 %, 0.8, 5 s, 20, 30 and 60 acknowledgements, two round trips).
+/// Source: Brakmo, "TCP-NV: an update to TCP-Vegas", 2015. The constants are those of its implementation in Linux as
+/// that document and its parameters describe it (`pad`, `min_cwnd`, 30 %, 0.8, 5 s, 20, 30 and 60 acknowledgements, two
+/// round trips).
 ///
-/// Deviations: none from Linux but that a network card that merges acknowledgements is not detected: one acknowledgement a round trip is too few
-/// to judge by.
+/// Deviations: none from Linux but that a network card that merges acknowledgements is not detected: one
+/// acknowledgement a round trip is too few to judge by.
 ///
-/// Known problems: it yields to every control that fills the queue. A least RTT that was measured in a queue is too large until it is
-/// forgotten. With a small window the acknowledgements for a decision come in over several round trips.
+/// Known problems: it yields to every control that fills the queue. A least RTT that was measured in a queue is too
+/// large until it is forgotten. With a small window the acknowledgements for a decision come in over several round
+/// trips.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -42,10 +45,12 @@ impl Default for Params {
 
 /// Below the largest window by so many segments it may grow.
 const PAD_BUFFER: u64 = 2;
-/// The part of the excess that a reduction takes, in 128ths, and what a loss leaves, in 1024ths (Linux: 30 % and 80 %, rounded down).
+/// The part of the excess that a reduction takes, in 128ths, and what a loss leaves, in 1024ths (Linux: 30 % and 80 %,
+/// rounded down).
 const EXCESS_128: u64 = 38;
 const LOSS_LEAVES_1024: u64 = 819;
-/// Acknowledgements since the last decision before the next: for growth, to leave slow start, and for another reduction.
+/// Acknowledgements since the last decision before the next: for growth, to leave slow start, and for another
+/// reduction.
 const GROW_ACKS: u64 = 20;
 const LEAVE_ACKS: u64 = 30;
 const REDUCE_ACKS: u64 = 60;
@@ -94,9 +99,7 @@ impl Nv {
             let error = ParamError::new("min_cwnd", "at least 1", params.min_cwnd);
             return Err(error.default_is(Params::default().min_cwnd));
         }
-        if params.reset.is_zero() {
-            return Err(ParamError::new("reset", "above 0", params.reset).default_is(Params::default().reset));
-        }
+        haltere_units::refuse!(params.reset.is_zero(), params.reset, "above 0");
         let law = Law {
             params: params.clone(),
             mss: sender.mss.as_u64().max(1) as f64,
@@ -244,8 +247,8 @@ mod tests {
         c.window = window;
     }
 
-    /// By hand: 5000 segments/s over 10 ms need 50; with the pad 60. A window of 100 has 40 too many, of which 40 * 38 / 128 = 11 go, in the
-    /// second round.
+    /// By hand: 5000 segments/s over 10 ms need 50; with the pad 60. A window of 100 has 40 too many, of which 40 * 38
+    /// / 128 = 11 go, in the second round.
     #[test]
     fn three_tenths_of_what_is_too_much_go_after_two_rounds() {
         let mut c = nv(100);
@@ -306,7 +309,8 @@ mod tests {
         assert_eq!(c.law.least, Dur::from_ms(30));
     }
 
-    /// By hand: 100 * 819 / 1024 = 79.98. The acknowledgement that ends the repair, at 50 ms, does not count; the next one does.
+    /// By hand: 100 * 819 / 1024 = 79.98. The acknowledgement that ends the repair, at 50 ms, does not count; the next
+    /// one does.
     #[test]
     fn a_loss_leaves_four_fifths_and_measures_anew() {
         let mut c = nv(100);

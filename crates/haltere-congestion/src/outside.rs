@@ -1,8 +1,7 @@
 //! Congestion controls from outside the tree: how a language makes them, and the registry's variant for them.
 //!
 //! A program adds the [`Maker`] of a language to its [`Makers`](haltere_units::outside::Makers), which reach this crate
-//! by
-//! [`SenderContext::outside`]. Only the variant `Outside` costs a virtual call.
+//! by [`SenderContext::outside`]. Only the variant `Outside` costs a virtual call.
 
 use crate::{CongestionControl, Control, SenderContext};
 use alloc::boxed::Box;
@@ -17,24 +16,20 @@ pub use haltere_units::outside::Params;
 /// Makes the controls of one language.
 pub trait Maker: Send + Sync {
     /// The description of a source, without a sender. The laboratory asks for each place of an experiment that names
-    /// it, so a maker keeps what it has
-    /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
+    /// it, so a maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint
+    /// may name the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
     /// A control at its initial window for that sender. `params` were checked against [`About::schema`]. A maker that
-    /// reads the code again
-    /// [checks its digest](Params::check_digest).
+    /// reads the code again [checks its digest](Params::check_digest).
     fn make(&self, params: &Params, sender: &SenderContext) -> Result<Box<dyn OutsideControl>, ParamError>;
 }
 
 /// A control from outside the tree.
 ///
 /// A call that fails [raises](haltere_units::outside::Outside::raise) a fault and answers all the same:
-/// [`cwnd`](CongestionControl::cwnd) is at least
-/// one segment, always. After a fault it is one segment. Random numbers follow from [`SenderContext::seed`] alone,
-/// which differs between
-/// runs and between flows. Names and units that [`probe`](CongestionControl::probe) gives live as long as the process:
-/// a maker leaks each of
-/// them once.
+/// [`cwnd`](CongestionControl::cwnd) is at least one segment, always. After a fault it is one segment. Random numbers
+/// follow from [`SenderContext::seed`] alone, which differs between runs and between flows. Names and units that
+/// [`probe`](CongestionControl::probe) gives live as long as the process: a maker leaks each of them once.
 pub trait OutsideControl: CongestionControl + Debug + Send {
     /// A copy with the same state.
     fn clone_box(&self) -> Box<dyn OutsideControl>;

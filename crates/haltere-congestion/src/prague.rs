@@ -1,21 +1,22 @@
 //! Prague: DCTCP for the Internet, the sender of L4S.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with V the virtual round-trip time, once every V: M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. At a
-//! mark, at most once every V: cwnd = cwnd (1 - alpha / 2). Each unmarked segment acknowledged: cwnd += (R / V)^2 / cwnd, with
-//! R the round-trip time. At a loss cwnd = cwnd / 2, counted from before a reduction by marks less than V ago.
-//! V = max(R, rtt_min), once `rtt_delay` round trips have passed since slow start; before that V = R.
-//! In the steady state, with more than one mark in each V: rate = 2 (1 - p) / (p V), for a share p of marks (the draft's two marks
-//! every round trip).
-//! With `fallback` a reduction answers max(alpha, classic); see `detector`.
+//! Model: with V the virtual round-trip time, once every V: M = marked bytes / delivered bytes, alpha = (1 - g) alpha +
+//! g M. At a mark, at most once every V: cwnd = cwnd (1 - alpha / 2). Each unmarked segment acknowledged: cwnd += (R /
+//! V)^2 / cwnd, with R the round-trip time. At a loss cwnd = cwnd / 2, counted from before a reduction by marks less
+//! than V ago. V = max(R, rtt_min), once `rtt_delay` round trips have passed since slow start; before that V = R. In
+//! the steady state, with more than one mark in each V: rate = 2 (1 - p) / (p V), for a share p of marks (the draft's
+//! two marks every round trip). With `fallback` a reduction answers max(alpha, a classic), a = 1 or 5/8; see
+//! `detector`.
 //! Units: segments (with fractions) and bytes. Cost: O(1) an acknowledgement.
 
 mod detector;
 mod gradual;
 
-use crate::window::Window;
+use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
 use alloc::boxed::Box;
 use detector::Detector;
+pub use detector::Fallback;
 use gradual::Gradual;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use schemars::JsonSchema;
@@ -23,41 +24,45 @@ use serde::{Deserialize, Serialize};
 
 /// The sender of L4S: DCTCP's answer to marks, with pacing and with rates that depend less on the round-trip time.
 ///
-/// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It needs a receiver
-/// that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
+/// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It
+/// needs a receiver that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
 ///
-/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the passive detection.
+/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the
+/// passive detection; the L4S team's Linux, TCP Prague 0.6.
 ///
-/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a Reno
-/// sender, with ECT(0). The detection measures the round-trip time with a weight of 1/256 a sample, about a sawtooth of many Internet paths;
-/// the paper adapts the weight to the window.
+/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a
+/// Reno sender, with ECT(0). `fallback = "paper"` measures the round-trip time with a weight of 1/256 a sample, about a
+/// sawtooth of many Internet paths; the paper adapts the weight to the window, as `"linux"` does.
 ///
-/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno, unless `fallback` finds
-/// that out. `fallback` takes a slow link for such a queue.
+/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno,
+/// unless `fallback` finds that out. `fallback` takes a slow link for such a queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// g, above 0 and at most 1: the weight of the newest share of marks in alpha. The default is the draft's.
     pub g: Prob,
-    /// The least virtual round-trip time: flows with shorter paths behave as if theirs took this long. The default is the draft's.
-    /// `0ms`: none.
+    /// The least virtual round-trip time: flows with shorter paths behave as if theirs took this long. The default is
+    /// the draft's. `0ms`: none.
     pub rtt_min: Dur,
-    /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed. The default is
-    /// the draft's.
+    /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed. The
+    /// default is the draft's.
     pub rtt_delay: u32,
     /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
     pub pacing: bool,
-    /// True: detect by the variation and the size of the queueing delay that marks come from a queue with RFC 3168's marks, and answer them as Reno does
-    /// then. The draft leaves it to the implementation, whose default is off.
-    pub fallback: bool,
-    /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole segments. A loss stops its growth until it
-    /// is repaired. So did the L4S team's Linux of 2020. The default is the draft's reduction at once.
+    /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with RFC
+    /// 3168's marks, and to answer them more strongly then. The draft leaves it to the implementation, whose default is
+    /// off.
+    pub fallback: Fallback,
+    /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole
+    /// segments. A loss stops its growth until it is repaired. So did the L4S team's Linux of 2020. The default is the
+    /// draft's reduction at once.
     pub gradual: bool,
-    /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's Linux of 2020. False: only a window
-    /// that was the limit grows (RFC 7661).
+    /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's Linux
+    /// of 2020. False: only a window that was the limit grows (RFC 7661).
     pub grow_while_paced: bool,
-    /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is the draft's. Linux computes the rate
-    /// from packets with headers and paces the payload: with 1448 of 1500 bytes that is 1.036.
+    /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is the
+    /// draft's. Linux computes the rate from packets with headers and paces the payload: with 1448 of 1500 bytes that
+    /// is 1.036.
     pub pacing_gain: f64,
 }
 
@@ -68,7 +73,7 @@ impl Default for Params {
             rtt_min: Dur::from_ms(25),
             rtt_delay: 500,
             pacing: true,
-            fallback: false,
+            fallback: Fallback::Off,
             gradual: false,
             grow_while_paced: false,
             pacing_gain: 1.0,
@@ -133,13 +138,8 @@ impl Prague {
             return Err(ParamError::new("g", "above 0 and at most 1", g).default_is(Params::default().g));
         }
         let most = Dur::from_secs(1);
-        if params.rtt_min > most {
-            return Err(ParamError::new("rtt_min", "0ms to 1s", params.rtt_min).default_is(Params::default().rtt_min));
-        }
-        if !(1.0..=2.0).contains(&params.pacing_gain) {
-            return Err(ParamError::new("pacing_gain", "from 1 to 2", params.pacing_gain)
-                .default_is(Params::default().pacing_gain));
-        }
+        haltere_units::refuse!(params.rtt_min > most, params.rtt_min, "0ms to 1s");
+        haltere_units::refuse!(!(1.0..=2.0).contains(&params.pacing_gain), params.pacing_gain, "from 1 to 2");
         let window = Window::new(sender);
         Ok(Prague {
             g,
@@ -161,7 +161,7 @@ impl Prague {
             grow_while_paced: params.grow_while_paced,
             pacing_gain: params.pacing_gain,
             gradual: params.gradual.then(Gradual::default),
-            detector: params.fallback.then(Box::default),
+            detector: Detector::of(params.fallback).map(Box::new),
         })
     }
 
@@ -194,6 +194,9 @@ impl Prague {
         if ev.now.since(self.since) < self.virtual_rtt() || self.delivered == 0 {
             return;
         }
+        if let Some(detector) = &mut self.detector {
+            detector.on_measured(ev.min_rtt);
+        }
         let share = self.marked as f64 / self.delivered as f64;
         self.alpha += self.g * (share.min(1.0) - self.alpha);
         (self.since, self.delivered, self.marked) = (ev.now, 0, 0);
@@ -202,6 +205,9 @@ impl Prague {
     /// The reduction by marks.
     fn answer_marks(&mut self) {
         let part = self.answered() / 2.0;
+        if let Some(detector) = &mut self.detector {
+            detector.on_reduction(self.window.ssthresh);
+        }
         if self.gradual.is_some() {
             self.cwnd -= part * self.window.cwnd as f64; // the window follows
         } else {
@@ -209,9 +215,9 @@ impl Prague {
         }
     }
 
-    /// The share of marks that a reduction answers: 1, as Reno, once the marks are known for RFC 3168's.
+    /// The share of marks that a reduction answers: more than alpha once the marks are known for RFC 3168's.
     fn answered(&self) -> f64 {
-        self.detector.as_ref().map_or(self.alpha, |detector| self.alpha.max(detector.classic()))
+        self.detector.as_ref().map_or(self.alpha, |detector| self.alpha.max(detector.answered()))
     }
 
     fn grow(&mut self, ev: &AckEvent) {
@@ -284,17 +290,13 @@ impl CongestionControl for Prague {
         self.window.restart(ev);
         self.cwnd = self.cwnd.min(self.window.cwnd as f64);
     }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(sizes);
     fn pacing_rate(&self) -> Option<Rate> {
         if !self.pacing || self.srtt.is_zero() {
             return None;
         }
-        // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path takes.
+        // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path
+        // takes.
         let rises = 2 * self.window.cwnd < self.window.ssthresh;
         let gain = if rises { SLOW_START_GAIN } else { self.pacing_gain };
         let cwnd = if self.gradual.is_some() { self.window.cwnd as f64 } else { self.cwnd };
@@ -361,9 +363,19 @@ mod tests {
     fn marks_of_a_classic_queue_are_answered_as_reno_does_if_it_looks_for_one() {
         let mut c = prague(100, 0);
         (c.alpha, c.since) = (0.1, at(1));
-        c.detector = Some(Box::new(Detector::certain()));
+        c.detector = Some(Box::new(Detector::certain(Fallback::Paper)));
         arrive(&mut c, 10, 1, true);
         assert_eq!(c.cwnd(), Bytes::new(50 * MSS));
+    }
+
+    /// By hand: Linux answers as if 5/8 of the segments were marked: 5/16 of the window, 31 %.
+    #[test]
+    fn linux_s_answer_to_a_classic_queue_leaves_eleven_sixteenths() {
+        let mut c = prague(160, 0);
+        (c.alpha, c.since) = (0.1, at(1));
+        c.detector = Some(Box::new(Detector::certain(Fallback::Linux)));
+        arrive(&mut c, 10, 1, true);
+        assert_eq!(c.cwnd(), Bytes::new(110 * MSS));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement.
 
 use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
-use haltere_units::{Bytes, ParamError, Probe, Time};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
+use haltere_units::{Bytes, ParamError, Probe};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 /// transport.
 ///
 /// Deviations: these are Linux's. The threshold is half of cwnd; RFC 5681 equation 4 takes half of FlightSize. The two
-/// are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers ns-3's rule. In slow start one
-/// acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole segments.
+/// are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers ns-3's
+/// rule. In slow start one acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole
+/// segments.
 ///
 /// Known problems: it is slow on paths with a large bandwidth-delay product (RFC 9438 section 1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +40,8 @@ pub enum Threshold {
     /// The congestion window.
     #[default]
     Cwnd,
-    /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments when three
-    /// duplicate acknowledgements begin the recovery.
+    /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments when
+    /// three duplicate acknowledgements begin the recovery.
     InFlight,
 }
 
@@ -125,21 +126,7 @@ impl CongestionControl for Reno {
         self.window.timeout(self.threshold(ev.in_flight), ev);
         self.slow_start.reset();
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {
         self.slow_start.probe(row);
     }
@@ -149,6 +136,7 @@ impl CongestionControl for Reno {
 mod tests {
     use super::*;
     use crate::LossKind;
+    use haltere_units::Time;
 
     const MSS: u64 = 1000;
 

@@ -44,17 +44,12 @@ pub type Scalable = Windowed<Law>;
 impl Scalable {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Scalable, ParamError> {
-        let usual = Params::default();
-        if !(2..=10_000).contains(&params.per_segment) {
-            return Err(
-                ParamError::new("per_segment", "from 2 to 10000", params.per_segment).default_is(usual.per_segment)
-            );
-        }
-        if !(params.decrease > 0.0 && params.decrease <= 0.5) {
-            return Err(
-                ParamError::new("decrease", "above 0 and at most 0.5", params.decrease).default_is(usual.decrease)
-            );
-        }
+        haltere_units::refuse!(!(2..=10_000).contains(&params.per_segment), params.per_segment, "from 2 to 10000");
+        haltere_units::refuse!(
+            !(params.decrease > 0.0 && params.decrease <= 0.5),
+            params.decrease,
+            "above 0 and at most 0.5"
+        );
         Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone() } })
     }
 }

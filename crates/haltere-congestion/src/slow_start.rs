@@ -13,10 +13,11 @@
 //!
 //! Model of Linux's: slow start ends at once if acknowledgements that follow each other within 2 ms span half of the
 //! least RTT (the train), or if eight samples of a round are all an eighth (4 to 16 ms) over the least RTT (the delay).
-//! Deviations: HyStart++: the limit of 8 segments for one acknowledgement holds if it is chosen (RFC 9406 §4.2,
-//! L for senders that do not pace). Linux's: the train's threshold has an allowance for aggregation (up to 1 ms). From
-//! 5.16 to 6.12 a window below 16 segments began no round, so the first round began in the midst of a window, and every
-//! later one there, too. 6.13 begins rounds whatever the window; stable releases of older lines have that fix, too (6.1.192).
+//! Deviations: HyStart++: the limit of 8 segments for one acknowledgement holds if it is chosen (RFC 9406 §4.2, L for
+//! senders that do not pace). Linux's: the train's threshold has an allowance for aggregation (up to 1 ms). From 5.16
+//! to 6.12 a window below 16 segments began no round, so the first round began in the midst of a window, and every
+//! later one there, too. 6.13 begins rounds whatever the window; stable releases of older lines have that fix, too
+//! (6.1.192).
 //! Units: RTT ns, windows segments. Cost: O(1) an acknowledgement.
 //! Known problems: Linux's leave too early on paths whose delay varies (RFC 9406 section 1).
 
@@ -33,10 +34,12 @@ pub enum Hystart {
     #[default]
     #[serde(rename = "hystart++")]
     PlusPlus,
-    /// The HyStart of CUBIC in Linux 5.16 to 6.12: as in 6.13, but a small window begins no round, so that slow start lasts longer.
+    /// The HyStart of CUBIC in Linux 5.16 to 6.12: as in 6.13, but a small window begins no round, so that slow start
+    /// lasts longer.
     #[serde(rename = "linux_5_16")]
     Linux516,
-    /// The HyStart of CUBIC in Linux 6.13, and in stable releases with its fix: congestion avoidance at once, by acknowledgement train or delay.
+    /// The HyStart of CUBIC in Linux 6.13, and in stable releases with its fix: congestion avoidance at once, by
+    /// acknowledgement train or delay.
     #[serde(rename = "linux_6_13", alias = "classic")]
     Linux613,
     /// Slow start ends with a loss.
@@ -368,7 +371,8 @@ mod tests {
             f.window.ssthresh
         };
         assert_eq!(exit(Hystart::Linux613), 40 + 21, "rounds of 10, 20 and 40 acknowledgements");
-        // The window is 16 at the 7th acknowledgement: rounds begin there, at the 13th of the next 20, the 25th of 40, and the 49th of 80.
+        // The window is 16 at the 7th acknowledgement: rounds begin there, at the 13th of the next 20, the 25th of 40,
+        // and the 49th of 80.
         assert_eq!(exit(Hystart::Linux516), 80 + 48 + 21);
     }
 

@@ -3,15 +3,15 @@
 //! Model: once a round trip diff = cwnd (RTT - baseRTT) / baseRTT, the packets in the queue, with RTT the least of the
 //! round. In congestion avoidance diff < alpha: cwnd += 1; diff > beta: cwnd -= 1. In slow start diff > gamma ends it
 //! with cwnd = min(cwnd, cwnd baseRTT / RTT + 1).
-//! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement.
-//! Doubt: with one flow on an idle path Linux 6.1 was measured to miss the end of slow start by gamma, which depends on
-//! the phase of a single RTT sample; here it is taken. Both end at the same window.
+//! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement. Doubt: with one flow on an idle path
+//! Linux 6.1 was measured to miss the end of slow start by gamma, which depends on the phase of a single RTT sample;
+//! here it is taken. Both end at the same window.
 
 use crate::reno;
-use crate::window::Window;
+use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use alloc::format;
-use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
 /// 1995. Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM
-/// 1994.
+///   1994.
 ///
 /// Deviations: these are Linux's. diff is divided by baseRTT; the paper divides by RTT. Slow start doubles every round
 /// trip, not every other. Retransmission is the transport's, not Vegas's own. alpha and beta are 2 and 4 (paper: 2 and
@@ -153,23 +153,12 @@ impl CongestionControl for Vegas {
         self.window.timeout(reno::halved(&self.window), ev);
         self.round_end = None;
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
+    of_window!(undo, cache, sizes);
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.window.restart(ev);
         // The path may have changed in the meantime: measure it afresh (Linux).
         self.base_rtt = None;
         self.round_end = None;
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
     }
     fn probe(&self, row: &mut Probe) {
         row.push("base_rtt", "s", self.base_rtt.unwrap_or(Dur::ZERO).as_secs_f64());
@@ -181,6 +170,7 @@ impl CongestionControl for Vegas {
 mod tests {
     use super::*;
     use crate::LossKind;
+    use haltere_units::Time;
 
     const MSS: u64 = 1000;
 
@@ -225,8 +215,8 @@ mod tests {
         }
     }
 
-    /// cwnd 40, base 40 ms (40.001 with the added microsecond). 42 ms and a little: diff = 40 * 2 / 40 = 2, from alpha to
-    /// beta: stays. 41 ms: 0.99, grows. 44 ms: 3.99, stays. 45 ms and a little: 5, shrinks.
+    /// cwnd 40, base 40 ms (40.001 with the added microsecond). 42 ms and a little: diff = 40 * 2 / 40 = 2, from alpha
+    /// to beta: stays. 41 ms: 0.99, grows. 44 ms: 3.99, stays. 45 ms and a little: 5, shrinks.
     #[test]
     fn the_window_holds_two_to_four_packets_in_the_queue() {
         for (rtt_us, expected) in [(42_001, 40), (41_000, 41), (44_000, 40), (45_001, 39)] {

@@ -1,7 +1,7 @@
 //! Veno: a loss with a short queue is taken for noise and costs a fifth.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: N = cwnd (RTT - baseRTT) / RTT, the flow's own packets in the queue, in halves. N < beta: cwnd += 1 a round trip, and a loss
-//! leaves 4/5. N >= beta: cwnd += 1 every other round trip, and a loss leaves one half.
+//! Model: N = cwnd (RTT - baseRTT) / RTT, the flow's own packets in the queue, in halves. N < beta: cwnd += 1 a round
+//! trip, and a loss leaves 4/5. N >= beta: cwnd += 1 every other round trip, and a loss leaves one half.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -14,13 +14,15 @@ use serde::{Deserialize, Serialize};
 
 /// Reno that tells random losses from congestion by Vegas's estimate of the queue, for wireless paths.
 ///
-/// Source: Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC 21(2), 2003.
+/// Source: Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC 21(2),
+/// 2003.
 ///
-/// Deviations: these are Linux's. N is computed from the least RTT since it was computed last, with every acknowledgement by which the window may grow;
-/// the paper does not say when. What is measured during a reduction does not count, so a loss is judged by the N before it. The acknowledgement that
-/// ends a reduction knows no RTT, and takes the queue for long. Before the third sample, and after a timeout until it is repaired, it is Reno. With a
-/// long queue every other count of a window's segments makes an increase, the first one does, and the acknowledgement that finds a count complete is
-/// not counted.
+/// Deviations: these are Linux's. N is computed from the least RTT since it was computed last, with every
+/// acknowledgement by which the window may grow; the paper does not say when. What is measured during a reduction does
+/// not count, so a loss is judged by the N before it. The acknowledgement that ends a reduction knows no RTT, and takes
+/// the queue for long. Before the third sample, and after a timeout until it is repaired, it is Reno. With a long queue
+/// every other count of a window's segments makes an increase, the first one does, and the acknowledgement that finds a
+/// count complete is not counted.
 ///
 /// Known problems: in a queue that others keep full every loss looks like congestion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -154,7 +156,8 @@ mod tests {
         assert_eq!(c.window.cwnd, 25);
     }
 
-    /// By hand: 2 x 50 x 100 / 106 = 94.3, so 94 of 100 halves are in the pipe and N is 6 halves, which is beta. At 105 ms it is 95 and N 5.
+    /// By hand: 2 x 50 x 100 / 106 = 94.3, so 94 of 100 halves are in the pipe and N is 6 halves, which is beta. At 105
+    /// ms it is 95 and N 5.
     #[test]
     fn the_queue_is_known_in_halves_of_a_packet() {
         let congested = |rtt| {

@@ -1,8 +1,8 @@
 //! PCC Vivace: the rate climbs the gradient of a utility that is measured.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with x the rate in Mbit/s, L the share of lost segments and g = d(RTT)/dt, u(x) = x^t - b x g - c x L. The sender tries
-//! x (1 + eps) and x (1 - eps) for a round trip each; then x += theta_0 m (u_up - u_down) / (2 eps x), with m the confidence amplifier, at
-//! most omega x, the dynamic change boundary.
+//! Model: with x the rate in Mbit/s, L the share of lost segments and g = d(RTT)/dt, u(x) = x^t - b x g - c x L. The
+//! sender tries x (1 + eps) and x (1 - eps) for a round trip each; then x += theta_0 m (u_up - u_down) / (2 eps x),
+//! with m the confidence amplifier, at most omega x, the dynamic change boundary.
 //!
 //! ```text
 //!   starting: x doubles ---- utility falls, timeout ----> probing: up and down in random order --+
@@ -24,23 +24,27 @@ use step::Step;
 
 /// The rate follows the gradient of a utility of rate, delay and loss, which the sender measures by trying two rates.
 ///
-/// A monitor interval is a round trip at one rate. Its utility grows with the rate, and falls with the loss and with the growth
-/// of the round-trip time. No event alone reduces the rate.
+/// A monitor interval is a round trip at one rate. Its utility grows with the rate, and falls with the loss and with
+/// the growth of the round-trip time. No event alone reduces the rate.
 ///
-/// Source: Dong et al., "PCC Vivace: online-learning congestion control", NSDI 2018: equation 1, and sections 4.2 and 4.3.
+/// Source: Dong et al., "PCC Vivace: online-learning congestion control", NSDI 2018: equation 1, and sections 4.2 and
+/// 4.3.
 ///
-/// Deviations: a timeout halves the rate; the paper has a timeout of monitor intervals for it. An interval has ten segments at
-/// least. One in which the sender had no data for the rate is tried again. A segment counts for an interval by what was delivered
-/// when it left, so that acknowledgements of two segments may belong to the next. While results are awaited (a round trip), the rate is x. The
-/// window is two round trips of the rate, so that it limits only without acknowledgements. The defaults were compared with
-/// the authors' code (PCCproject/PCC-Uspace, commit 2ca18114), not with the paper's text. `t`, `b`, `c`, `epsilon`, `theta` and `omega` are the same
-/// there. `delta` is 0.05 there, the amplifier is ((n + 1) / 2)^1.2 after n steps, and a step is at least 0.5 Mbit/s. It probes three pairs, of
-/// which two must say up or all three down, and then moves on by one interval a step; here each step has a pair of its own. It takes a growth of the round-trip time for none by the
-/// deviation of earlier ones, and never rewards a fall; its cut to hundredths, `gradient_filter` here, is switched off.
+/// Deviations: a timeout halves the rate; the paper has a timeout of monitor intervals for it. An interval has ten
+/// segments at least. One in which the sender had no data for the rate is tried again. A segment counts for an interval
+/// by what was delivered when it left, so that acknowledgements of two segments may belong to the next. While results
+/// are awaited (a round trip), the rate is x. The window is two round trips of the rate, so that it limits only without
+/// acknowledgements. The defaults were compared with the authors' code (PCCproject/PCC-Uspace, commit 2ca18114), not
+/// with the paper's text. `t`, `b`, `c`, `epsilon`, `theta` and `omega` are the same there. `delta` is 0.05 there, the
+/// amplifier is ((n + 1) / 2)^1.2 after n steps, and a step is at least 0.5 Mbit/s. It probes three pairs, of which two
+/// must say up or all three down, and then moves on by one interval a step; here each step has a pair of its own. It
+/// takes a growth of the round-trip time for none by the deviation of earlier ones, and never rewards a fall; its cut
+/// to hundredths, `gradient_filter` here, is switched off.
 ///
-/// Known problems: a probe is 5 % of the rate, so that one lost segment in an interval of twenty points in the wrong direction. It takes
-/// three round trips for each step. Jitter of the path looks like a queue. The form `loss` gets no sign while a queue fills, and its steps
-/// grow to 25 % by then: a flow alone loses 12 % behind drop tail of one bandwidth-delay product.
+/// Known problems: a probe is 5 % of the rate, so that one lost segment in an interval of twenty points in the wrong
+/// direction. It takes three round trips for each step. Jitter of the path looks like a queue. The form `loss` gets no
+/// sign while a queue fills, and its steps grow to 25 % by then: a flow alone loses 12 % behind drop tail of one
+/// bandwidth-delay product.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -50,7 +54,8 @@ pub struct Params {
     pub t: f64,
     /// b, 0 to 1e6: the weight of the growth of the round-trip time. The default is the paper's.
     pub b: f64,
-    /// c, above 0 and at most 1e6: the weight of loss. With the paper's default 5 % of random loss do not lower a rate of 100 Mbit/s.
+    /// c, above 0 and at most 1e6: the weight of loss. With the paper's default 5 % of random loss do not lower a rate
+    /// of 100 Mbit/s.
     pub c: f64,
     /// eps, above 0 and at most 0.5: the part of the rate by which the two tries are above and below it.
     pub epsilon: f64,
@@ -287,7 +292,8 @@ impl Vivace {
             self.set_rate(self.rate / 2.0);
         }
     }
-    /// Sections 4.2 and 4.3. If more speed came with less loss or less queue, others changed theirs: it is measured again.
+    /// Sections 4.2 and 4.3. If more speed came with less loss or less queue, others changed theirs: it is measured
+    /// again.
     fn compare(&mut self, first: Option<f64>, up: (f64, Outcome, f64), down: (f64, Outcome, f64)) {
         let gradient = (up.0 - down.0) / (up.2 - down.2);
         let waits_less = self.params.filtered(up.1.gradient) < self.params.filtered(down.1.gradient);

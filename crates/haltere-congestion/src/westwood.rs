@@ -1,7 +1,8 @@
 //! Westwood+: a loss leaves the window that the measured bandwidth fills.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: once a round trip, and at most every 50 ms, b = bytes delivered / time; two low-pass filters of 7/8 in a row give B. A loss
-//! halves the window as Reno's; when it is repaired, the window is B RTT_min. A timeout leaves ssthresh = B RTT_min. Growth as Reno.
+//! Model: once a round trip, and at most every 50 ms, b = bytes delivered / time; two low-pass filters of 7/8 in a row
+//! give B. A loss halves the window as Reno's; when it is repaired, the window is B RTT_min. A timeout leaves ssthresh
+//! = B RTT_min. Growth as Reno.
 //! Units: byte/s; windows in segments. Cost: O(1) an acknowledgement.
 
 use crate::law::{LINUX_TICK, Ticks, WindowLaw, Windowed};
@@ -14,21 +15,23 @@ use serde::{Deserialize, Serialize};
 
 /// After a loss the window is what the measured bandwidth needs without a queue, for paths that lose at random.
 ///
-/// Source: Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood", MobiCom 2001; Grieco and Mascolo, "Performance evaluation
-/// and comparison of Westwood+, New Reno and Vegas", ACM CCR 34(2), 2004 (one sample a round trip).
+/// Source: Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood", MobiCom 2001; Grieco and Mascolo, "Performance
+/// evaluation and comparison of Westwood+, New Reno and Vegas", ACM CCR 34(2), 2004 (one sample a round trip).
 ///
-/// Deviations: these are Linux's. The constants (7/8, 50 ms). The window is B RTT_min at the end of a recovery and not at its beginning, so B
-/// includes what a halved window delivers during the recovery. The least RTT is measured anew after a timeout. Times are whole ticks of the
-/// kernel's clock, and a round-trip time is rounded up to them: at 250 Hz one of 40.1 ms counts as 44 ms.
+/// Deviations: these are Linux's. The constants (7/8, 50 ms). The window is B RTT_min at the end of a recovery and not
+/// at its beginning, so B includes what a halved window delivers during the recovery. The least RTT is measured anew
+/// after a timeout. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them: at 250 Hz
+/// one of 40.1 ms counts as 44 ms.
 ///
-/// Known problems: a bandwidth that others share is estimated too high, so it takes more than its share from Reno behind small
-/// buffers.
+/// Known problems: a bandwidth that others share is estimated too high, so it takes more than its share from Reno
+/// behind small buffers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// The least time that a sample of the bandwidth takes. The default is Linux's.
     pub interval: Dur,
-    /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good as exact.
+    /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good as
+    /// exact.
     pub tick: Dur,
 }
 

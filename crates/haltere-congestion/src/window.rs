@@ -1,14 +1,14 @@
 //! The congestion window that Reno, CUBIC, Vegas and DCTCP share.
 //!
-//! The window is in whole segments, as in Linux. A window in bytes that grows by parts of a segment would send
-//! each segment a little earlier than Linux does. Acknowledged data is counted in bytes
-//! (RFC 3465) and converted to whole segments. The remainder is carried over, so no error accumulates.
+//! The window is in whole segments, as in Linux. A window in bytes that grows by parts of a segment would send each
+//! segment a little earlier than Linux does. Acknowledged data is counted in bytes (RFC 3465) and converted to whole
+//! segments. The remainder is carried over, so no error accumulates.
 
 use crate::{AckEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, Rate};
 
-/// The rate of paced segments as a percentage of cwnd / srtt: in slow start, so that the window can double, and in congestion
-/// avoidance (the defaults of Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
+/// The rate of paced segments as a percentage of cwnd / srtt: in slow start, so that the window can double, and in
+/// congestion avoidance (the defaults of Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
 const PACING_SLOW_START_PERCENT: u128 = 200;
 const PACING_AVOIDANCE_PERCENT: u128 = 120;
 
@@ -56,8 +56,8 @@ impl Window {
         if self.ssthresh == u64::MAX { Bytes::MAX } else { self.bytes(self.ssthresh) }
     }
 
-    /// The rate at which Linux paces the segments of a control that sets none: twice cwnd / srtt while the window is below half of the
-    /// threshold, 1.2 times that afterwards. `None` before the first round-trip time.
+    /// The rate at which Linux paces the segments of a control that sets none: twice cwnd / srtt while the window is
+    /// below half of the threshold, 1.2 times that afterwards. `None` before the first round-trip time.
     pub fn pacing_rate(&self, srtt: Dur) -> Option<Rate> {
         if srtt.is_zero() {
             return None;
@@ -74,11 +74,11 @@ impl Window {
         self.ssthresh = (ssthresh.as_u64() / self.mss.as_u64()).max(2);
     }
 
-    /// The whole segments by which this acknowledgement may let the window grow, before asking whether the window
-    /// was the limit.
+    /// The whole segments by which this acknowledgement may let the window grow, before asking whether the window was
+    /// the limit.
     ///
-    /// As Linux: every segment newly delivered counts, on acknowledgements that advance cumulatively, outside of
-    /// a reduction.
+    /// As Linux: every segment newly delivered counts, on acknowledgements that advance cumulatively, outside of a
+    /// reduction.
     pub fn take_acked(&mut self, ev: &AckEvent) -> u64 {
         if ev.in_recovery || ev.acked == Bytes::ZERO {
             return 0;
@@ -104,8 +104,8 @@ impl Window {
 
     /// RFC 5681 §3.1, congestion avoidance: one segment for every `per_segment` acknowledged.
     ///
-    /// Credit from a time of larger `per_segment` gives one segment at most, as in Linux: the window must not leap
-    /// when CUBIC changes its pace.
+    /// Credit from a time of larger `per_segment` gives one segment at most, as in Linux: the window must not leap when
+    /// CUBIC changes its pace.
     pub fn additive_increase(&mut self, per_segment: u64, acked: u64) {
         let per_segment = per_segment.max(1);
         if self.credit >= per_segment {
@@ -117,8 +117,8 @@ impl Window {
         self.credit %= per_segment;
     }
 
-    /// Counts `acked` segments towards `per_segment`, with the same credit. True for the acknowledgement that finds them complete: it does not
-    /// count itself, and the count begins at zero.
+    /// Counts `acked` segments towards `per_segment`, with the same credit. True for the acknowledgement that finds
+    /// them complete: it does not count itself, and the count begins at zero.
     pub(crate) fn completes(&mut self, per_segment: u64, acked: u64) -> bool {
         let complete = self.credit >= per_segment;
         self.credit = if complete { 0 } else { self.credit + acked };
@@ -142,8 +142,8 @@ impl Window {
 
     /// A retransmission timeout; `ssthresh` counts at the first of an episode only (RFC 5681 §3.1).
     ///
-    /// The loss window is one segment above what still counts as in flight: usually nothing; with RACK, what was
-    /// sent less than a round trip ago.
+    /// The loss window is one segment above what still counts as in flight: usually nothing; with RACK, what was sent
+    /// less than a round trip ago.
     pub fn timeout(&mut self, ssthresh: u64, ev: &RtoEvent) {
         if ev.first {
             self.prior = Some((self.cwnd, self.protected_ssthresh()));
@@ -173,12 +173,41 @@ impl Window {
         self.cwnd = self.cwnd.checked_shr(halvings.min(63) as u32).unwrap_or(0).max(floor);
     }
 
-    /// The threshold that a pause or a mistaken reduction should leave: at least three quarters of the window
-    /// (RFC 2861 §3.1).
+    /// The threshold that a pause or a mistaken reduction should leave: at least three quarters of the window (RFC 2861
+    /// §3.1).
     pub fn protected_ssthresh(&self) -> u64 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }
 }
+
+/// Methods of a [`CongestionControl`](crate::CongestionControl) with a field `window` that only pass the call to it.
+macro_rules! of_window {
+    ($($method:ident),*) => { $($crate::window::of_window!(@ $method);)* };
+    (@ undo) => {
+        fn on_spurious(&mut self, _now: haltere_units::Time) {
+            self.window.undo();
+        }
+    };
+    (@ restart) => {
+        fn on_restart(&mut self, ev: &$crate::RestartEvent) {
+            self.window.restart(ev);
+        }
+    };
+    (@ cache) => {
+        fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+            self.window.recall_ssthresh(ssthresh);
+        }
+    };
+    (@ sizes) => {
+        fn cwnd(&self) -> Bytes {
+            self.window.cwnd_bytes()
+        }
+        fn ssthresh(&self) -> Bytes {
+            self.window.ssthresh_bytes()
+        }
+    };
+}
+pub(crate) use of_window;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! YeAH: Scalable while the queue is short, Reno while it is long.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: once a round trip Q = cwnd (RTT_min of the round - base) / RTT_min. Fast mode grows as Scalable. Q > `queue` or a delay
-//! over base / 8 begins slow mode, Reno, and takes the queue out of the window. A loss takes the queue, at least an eighth and
-//! at most a half.
+//! Model: once a round trip Q = cwnd (RTT_min of the round - base) / RTT_min. Fast mode grows as Scalable. Q > `queue`
+//! or a delay over base / 8 begins slow mode, Reno, and takes the queue out of the window. A loss takes the queue, at
+//! least an eighth and at most a half.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007.
 ///
-/// Deviations: the constants are Linux's (`queue` 80, phi 8, gamma 1, epsilon 1, delta 3, zeta 50, rho 16). A loss counts as
-/// one in competition with Reno after 16 rounds of slow mode in a row. The queue is also judged in slow start, which ends if it is taken out. After a
-/// reduction the next judgement waits for a round of its own, whose round-trip times are all newer. A round is judged after the window grew by its
-/// last acknowledgement, and only if the window was the limit.
+/// Deviations: the constants are Linux's (`queue` 80, phi 8, gamma 1, epsilon 1, delta 3, zeta 50, rho 16). A loss
+/// counts as one in competition with Reno after 16 rounds of slow mode in a row. The queue is also judged in slow
+/// start, which ends if it is taken out. After a reduction the next judgement waits for a round of its own, whose
+/// round-trip times are all newer. A round is judged after the window grew by its last acknowledgement, and only if the
+/// window was the limit.
 ///
 /// Known problems: a base RTT that was measured in a queue hides that queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,10 +76,7 @@ pub type Yeah = Windowed<Law>;
 impl Yeah {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Yeah, ParamError> {
-        if params.per_segment < 2 {
-            return Err(ParamError::new("per_segment", "at least 2", params.per_segment)
-                .default_is(Params::default().per_segment));
-        }
+        haltere_units::refuse!(params.per_segment < 2, params.per_segment, "at least 2");
         let law = Law {
             params: params.clone(),
             base: None,
@@ -207,8 +205,8 @@ mod tests {
         assert_eq!((c.law.queued, c.window.cwnd, c.law.slow_rounds), (200, 800, 1));
     }
 
-    /// By hand: 1011 (105 - 100) / 105 = 48 packets are fewer than 80, and 5 ms less than an eighth; the loss takes 1011 / 8 = 126. At 150 ms it is
-    /// 1011 x 50 / 150 = 337 packets.
+    /// By hand: 1011 (105 - 100) / 105 = 48 packets are fewer than 80, and 5 ms less than an eighth; the loss takes
+    /// 1011 / 8 = 126. At 150 ms it is 1011 x 50 / 150 = 337 packets.
     #[test]
     fn slow_start_knows_its_queue_and_ends_if_it_is_taken_out() {
         let slow_start = |rtt| {

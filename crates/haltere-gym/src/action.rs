@@ -9,25 +9,6 @@ const PACING: (f64, f64) = (1e4, 1e12);
 /// The largest window, in segments.
 const MOST_SEGMENTS: f64 = 1_048_576.0;
 
-/// What is decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// The congestion window, by a factor.
-    Cwnd,
-    /// The pacing rate, by a factor.
-    Pacing,
-    /// Both, by a factor each.
-    Both,
-    /// One of five steps of the congestion window.
-    Discrete,
-    /// The congestion window itself.
-    CwndSegments,
-    /// The pacing rate itself.
-    PacingBps,
-    /// The probability of a drop or mark in a queue.
-    Probability,
-}
-
 /// What one action is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActionSpec {
@@ -49,92 +30,42 @@ pub struct ActionSpec {
     pub meaning: &'static str,
 }
 
-/// Every action.
-pub const ACTIONS: &[ActionSpec] = &[
-    spec(
-        Action::Cwnd,
-        "cwnd",
-        1,
-        0,
-        "log2",
-        -1.0,
-        1.0,
-        "The congestion window is multiplied by 2 to the power of the value.",
-    ),
-    spec(
-        Action::Pacing,
-        "pacing",
-        1,
-        0,
-        "log2",
-        -1.0,
-        1.0,
-        "The pacing rate is multiplied by 2 to the power of the value. The window is twice the pacing rate times the smoothed round-trip time, at least 4 segments.",
-    ),
-    spec(
-        Action::Both,
-        "both",
-        2,
-        0,
-        "log2",
-        -1.0,
-        1.0,
-        "The congestion window and the pacing rate are each multiplied by 2 to the power of their value.",
-    ),
-    spec(
-        Action::Discrete,
-        "discrete",
-        1,
-        5,
-        "1",
-        0.0,
-        4.0,
-        "The congestion window is halved (0), less 10 segments (1), the same (2), more 10 segments (3), doubled (4).",
-    ),
-    spec(
-        Action::CwndSegments,
-        "cwnd_segments",
-        1,
-        0,
-        "p",
-        1.0,
-        MOST_SEGMENTS,
-        "The congestion window in full segments.",
-    ),
-    spec(
-        Action::PacingBps,
-        "pacing_bps",
-        1,
-        0,
-        "bit/s",
-        PACING.0,
-        PACING.1,
-        "The pacing rate; the window follows as with `pacing`.",
-    ),
-    spec(
-        Action::Probability,
-        "probability",
-        1,
-        0,
-        "1",
-        0.0,
-        1.0,
-        "Probability that a packet that arrives is dropped, or marked if the queue marks and the packet can be.",
-    ),
-];
+/// Declares the actions: the enum, and its table.
+macro_rules! actions {
+    ($($(#[$doc:meta])+ $action:ident $name:ident $width:literal $choices:literal $unit:literal $low:expr, $high:expr,
+        $meaning:literal;)+) => {
+        /// What is decided.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Action { $($(#[$doc])+ $action),+ }
 
-#[expect(clippy::too_many_arguments, reason = "one line an action in the table")]
-const fn spec(
-    action: Action,
-    name: &'static str,
-    width: usize,
-    choices: usize,
-    unit: &'static str,
-    low: f64,
-    high: f64,
-    meaning: &'static str,
-) -> ActionSpec {
-    ActionSpec { action, name, width, choices, unit, low, high, meaning }
+        /// Every action.
+        pub const ACTIONS: &[ActionSpec] = &[$(ActionSpec {
+            action: Action::$action, name: stringify!($name), width: $width, choices: $choices, unit: $unit, low: $low,
+            high: $high, meaning: $meaning,
+        }),+];
+    };
+}
+
+actions! {
+    /// The congestion window, by a factor.
+    Cwnd cwnd 1 0 "log2" -1.0, 1.0, "The congestion window is multiplied by 2 to the power of the value.";
+    /// The pacing rate, by a factor.
+    Pacing pacing 1 0 "log2" -1.0, 1.0,
+        "The pacing rate is multiplied by 2 to the power of the value. The window is twice the pacing rate times the \
+         smoothed round-trip time, at least 4 segments.";
+    /// Both, by a factor each.
+    Both both 2 0 "log2" -1.0, 1.0,
+        "The congestion window and the pacing rate are each multiplied by 2 to the power of their value.";
+    /// One of five steps of the congestion window.
+    Discrete discrete 1 5 "1" 0.0, 4.0,
+        "The congestion window is halved (0), less 10 segments (1), the same (2), more 10 segments (3), doubled (4).";
+    /// The congestion window itself.
+    CwndSegments cwnd_segments 1 0 "p" 1.0, MOST_SEGMENTS, "The congestion window in full segments.";
+    /// The pacing rate itself.
+    PacingBps pacing_bps 1 0 "bit/s" PACING.0, PACING.1, "The pacing rate; the window follows as with `pacing`.";
+    /// The probability of a drop or mark in a queue.
+    Probability probability 1 0 "1" 0.0, 1.0,
+        "Probability that a packet that arrives is dropped, or marked if the queue marks and the packet can be.";
 }
 
 /// What a sender has set.

@@ -1,9 +1,10 @@
 //! A congestion control whose window and pacing rate are decided from outside.
 //! Source: none. Deviations: none.
-//! Model: an interval ends with the first acknowledgement or timeout at or after its time. The decision that follows takes effect with the
-//! next event, so that a policy inside the sender and one outside, which the run waits for, act alike. Loss recovery chooses what is
-//! sent again, but does not change the window: that is the decision's.
-//! Units: bytes, bit/s. Cost: O(1) an event. Known problems: a window stays as it is in a retransmission timeout, until the next decision.
+//! Model: an interval ends with the first acknowledgement or timeout at or after its time. The decision that follows
+//! takes effect with the next event, so that a policy inside the sender and one outside, which the run waits for, act
+//! alike. Loss recovery chooses what is sent again, but does not change the window: that is the decision's.
+//! Units: bytes, bit/s. Cost: O(1) an event. Known problems: a window stays as it is in a retransmission timeout, until
+//! the next decision.
 
 use crate::action::{Action, Setting};
 use crate::fields::{Row, SENDER};
@@ -22,8 +23,8 @@ thread_local! {
     static ENDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Intervals that ended on this thread, of senders for whose decisions a run waits. It costs less to see that this has changed than to
-/// ask a sender after every event.
+/// Intervals that ended on this thread, of senders for whose decisions a run waits. It costs less to see that this has
+/// changed than to ask a sender after every event.
 #[inline]
 pub(crate) fn ended() -> u64 {
     ENDED.get()
@@ -117,8 +118,10 @@ impl Agent {
     fn inner(&self) -> Option<&Control> {
         if let Driver::Control(control) = &self.driver { Some(control) } else { None }
     }
-    fn inner_mut(&mut self) -> Option<&mut Control> {
-        if let Driver::Control(control) = &mut self.driver { Some(control) } else { None }
+    /// Passes an event to the control that is watched, if there is one.
+    #[inline]
+    fn watched<T: Default>(&mut self, event: impl FnOnce(&mut Control) -> T) -> T {
+        if let Driver::Control(control) = &mut self.driver { event(control) } else { T::default() }
     }
     /// A decision that waits takes effect.
     #[inline]
@@ -155,35 +158,25 @@ impl CongestionControl for Agent {
         self.settle();
         self.srtt = ev.srtt;
         self.window.on_ack(ev);
-        if let Some(control) = self.inner_mut() {
-            control.on_ack(ev);
-        }
+        self.watched(|control| control.on_ack(ev));
         self.look(ev.now);
     }
     fn on_loss(&mut self, ev: &LossEvent) {
         self.window.on_loss(ev);
-        if let Some(control) = self.inner_mut() {
-            control.on_loss(ev);
-        }
+        self.watched(|control| control.on_loss(ev));
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
         self.settle();
         self.window.on_rto(ev.still_in_flight);
-        if let Some(control) = self.inner_mut() {
-            control.on_rto(ev);
-        }
+        self.watched(|control| control.on_rto(ev));
         self.look(ev.now);
     }
     fn on_segment_lost(&mut self, lost: &LostSegment) {
         self.window.on_segment_lost(lost);
-        if let Some(control) = self.inner_mut() {
-            control.on_segment_lost(lost);
-        }
+        self.watched(|control| control.on_segment_lost(lost));
     }
     fn on_recovered(&mut self, now: Time) {
-        if let Some(control) = self.inner_mut() {
-            control.on_recovered(now);
-        }
+        self.watched(|control| control.on_recovered(now));
     }
     fn on_established(&mut self, now: Time, rtt: Dur) {
         self.srtt = rtt;
@@ -194,27 +187,22 @@ impl CongestionControl for Agent {
             // As Linux's first pacing rate: twice the initial window a round trip.
             self.setting.pacing_bps = 2.0 * self.setting.cwnd * 8.0 / rtt.max(Dur::from_us(10)).as_secs_f64();
         }
-        if let Some(control) = self.inner_mut() {
-            control.on_established(now, rtt);
-        }
+        self.watched(|control| control.on_established(now, rtt));
     }
     fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        if let Some(control) = self.inner_mut() {
-            control.on_cached_ssthresh(ssthresh);
-        }
+        self.watched(|control| control.on_cached_ssthresh(ssthresh));
     }
     fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {
-        self.inner_mut().is_some_and(|control| control.on_early_ce(now, bytes))
+        self.watched(|control| control.on_early_ce(now, bytes))
     }
     fn on_spurious(&mut self, now: Time) {
-        if let Some(control) = self.inner_mut() {
-            control.on_spurious(now);
-        }
+        self.watched(|control| control.on_spurious(now));
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
-        if let Some(control) = self.inner_mut() {
-            control.on_restart(ev);
-        }
+        self.watched(|control| control.on_restart(ev));
+    }
+    fn wants_reduction(&self) -> bool {
+        self.inner().is_some_and(CongestionControl::wants_reduction)
     }
     fn cwnd(&self) -> Bytes {
         self.inner().map_or(Bytes::new(self.setting.cwnd as u64), CongestionControl::cwnd)

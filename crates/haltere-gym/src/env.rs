@@ -83,7 +83,7 @@ impl Env {
         self.read(spec, BEGUN);
         Ok(())
     }
-    /// One decision, and the interval after it.
+    /// Makes one decision and runs the interval after it.
     pub(crate) fn step(&mut self, spec: &Spec, values: &[f64]) -> Result<(), String> {
         let Some(run) = &mut self.run else { return Err("gym: reset must come before step".into()) };
         run.decide(spec, values);
@@ -95,7 +95,7 @@ impl Env {
         self.read(spec, 0);
         Ok(())
     }
-    /// All that decide are done.
+    /// All deciders are done.
     pub(crate) fn is_over(&self) -> bool {
         self.run.is_some() && self.flags.iter().all(|flags| flags & (TERMINATED | TRUNCATED) != 0)
     }
@@ -151,7 +151,7 @@ impl Episode {
         };
         result.map_err(|error| error.to_string())
     }
-    /// The values of all decisions take effect.
+    /// Makes the decisions of one step.
     fn decide(&mut self, spec: &Spec, values: &[f64]) {
         if !spec.decides() {
             return;
@@ -172,7 +172,7 @@ impl Episode {
             }
         }
     }
-    /// The interval ends: what it showed, a row for each that decides.
+    /// Ends the interval: a row of observations for each decider.
     fn close(&mut self, rows: &mut [Row]) {
         let (from, now) = (self.since, self.live.now());
         self.since = now;

@@ -1,7 +1,7 @@
 //! Fields of observations: the one home of their names, units, meanings and ranges.
 //!
-//! A [`Row`] has the value of every field of a table for one interval. Observations, rewards and policies take columns of it by name.
-//! Documentation, spaces and error messages follow from the tables.
+//! A [`Row`] has the value of every field of a table for one interval. Observations, rewards and policies take columns
+//! of it by name. Documentation, spaces and error messages follow from the tables.
 
 /// What a field is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,7 +119,8 @@ fields! {
         PACING_RATIO pacing_ratio "log2" -10.0 10.0, "`pacing_rate` over `max_throughput`; 0 without pacing.";
         CWND_SIZE cwnd_size "log2" 0.0 24.0, "`cwnd` over `mss`.";
         SLOW_START slow_start "1" 0.0 1.0, "1 until the first loss or mark, then 0.";
-        LAST_ACTION last_action "1" -1.0 1.0, "First value of the last decision in its range: -1 for the least, 1 for the most.";
+        LAST_ACTION last_action "1" -1.0 1.0,
+            "First value of the last decision in its range: -1 for the least, 1 for the most.";
     }
     tcp_info {
         TCPI_CA_STATE tcpi_ca_state "1" 0.0 4.0, "State of the sender: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.";
@@ -142,12 +143,15 @@ fields! {
         TCPI_DELIVERED tcpi_delivered "p" 0.0 MOST, "Segments delivered since the start.";
         TCPI_DELIVERED_CE tcpi_delivered_ce "p" 0.0 MOST, "Of these, with a CE mark.";
         TCPI_DELIVERY_RATE tcpi_delivery_rate "B/s" 0.0 MOST, "Last sample of the delivery rate.";
-        TCPI_DELIVERY_RATE_APP_LIMITED tcpi_delivery_rate_app_limited "1" 0.0 1.0, "1 if the application limited that sample.";
+        TCPI_DELIVERY_RATE_APP_LIMITED tcpi_delivery_rate_app_limited "1" 0.0 1.0,
+            "1 if the application limited that sample.";
     }
     network {
         TIME time "s" 0.0 MOST, "End of the interval, from the start of the run.";
-        CAPACITY capacity "bit/s" 0.0 MOST, "What the slowest link of the path carries, mean over the interval, headers included.";
-        PATH_RTT path_rtt "s" 0.0 MOST, "Round-trip time of a full segment and its acknowledgement through empty queues.";
+        CAPACITY capacity "bit/s" 0.0 MOST,
+            "What the slowest link of the path carries, mean over the interval, headers included.";
+        PATH_RTT path_rtt "s" 0.0 MOST,
+            "Round-trip time of a full segment and its acknowledgement through empty queues.";
         GOODPUT goodput "bit/s" 0.0 MOST, "Payload that the receiving application got over `duration`.";
     }
 }
@@ -166,9 +170,11 @@ fields! {
         Q_BACKLOG backlog "B" 0.0 MOST, "Bytes that wait at the end of the interval.";
         Q_BACKLOG_PACKETS backlog_packets "p" 0.0 MOST, "Packets that wait at the end of the interval.";
         Q_BACKLOG_MEAN backlog_mean "p" 0.0 MOST, "Packets that waited, mean over the interval.";
-        Q_SOJOURN sojourn "s" 0.0 MOST, "Mean sojourn time by Little's law: `backlog_mean` times `duration` over `departures`; 0 without departures.";
+        Q_SOJOURN sojourn "s" 0.0 MOST,
+            "Mean sojourn time by Little's law: `backlog_mean` times `duration` over `departures`; 0 without departures.";
         Q_DEPARTURE_RATE departure_rate "bit/s" 0.0 MOST, "`departed` over `duration`.";
-        Q_PROBABILITY probability "1" 0.0 1.0, "Probability of a drop or a mark that was decided; 0 if the discipline decides.";
+        Q_PROBABILITY probability "1" 0.0 1.0,
+            "Probability of a drop or a mark that was decided; 0 if the discipline decides.";
     }
     scaled {
         Q_UTILISATION utilisation "1" 0.0 1.0, "`departed` over what the line could carry.";
@@ -202,7 +208,8 @@ pub const SENDER_COUNTERS: &[&str] = &[
     "recoveries",
 ];
 
-/// Exact whole numbers of the run: which it is, its time, and counters since its start, of a queue discipline that decides.
+/// Exact whole numbers of the run: which it is, its time, and counters since its start, of a queue discipline that
+/// decides.
 pub const QUEUE_COUNTERS: &[&str] =
     &["network", "seed", "time_ns", "decisions", "arrived", "sent", "sent_bytes", "dropped", "marked", "lost"];
 

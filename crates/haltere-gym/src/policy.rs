@@ -1,8 +1,9 @@
 //! A trained policy: a small neural network that decides for a sender, read from a JSON file.
-//! Source: none. Model: x = clamp((observation - mean) / scale, -clip, clip); for each layer x = f(W x + b), with the sum in the order of
-//! the inputs; the decision is x in the range of the action, or the number of the largest x for `discrete`.
-//! Arithmetic: observations are rounded to 32 bits, as the gym gives them; all else is plain 64-bit arithmetic with `libm`, so decisions
-//! are the same on every machine. Cost: one multiplication a weight.
+//! Source: none. Model: x = clamp((observation - mean) / scale, -clip, clip); for each layer x = f(W x + b), with the
+//! sum in the order of the inputs; the decision is x in the range of the action, or the number of the largest x for
+//! `discrete`.
+//! Arithmetic: observations are rounded to 32 bits, as the gym gives them; all else is plain 64-bit arithmetic with
+//! `libm`, so decisions are the same on every machine. Cost: one multiplication a weight.
 
 use crate::action::Action;
 use crate::fields::{Row, SENDER, position};
@@ -30,15 +31,7 @@ struct File {
     mean: Vec<f64>,
     scale: Vec<f64>,
     clip: f64,
-    layers: Vec<LayerFile>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LayerFile {
-    weights: Vec<Vec<f64>>,
-    bias: Vec<f64>,
-    activation: Activation,
+    layers: Vec<Layer>,
 }
 
 /// The function after a layer.
@@ -50,7 +43,8 @@ enum Activation {
     Relu,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Layer {
     /// One row an output.
     weights: Vec<Vec<f64>>,
@@ -102,11 +96,7 @@ impl Policy {
             mean: file.mean,
             scale: file.scale,
             clip: file.clip,
-            layers: file
-                .layers
-                .into_iter()
-                .map(|LayerFile { weights, bias, activation }| Layer { weights, bias, activation })
-                .collect(),
+            layers: file.layers,
         };
         policy.check()?;
         Ok(policy)

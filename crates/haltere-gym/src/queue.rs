@@ -1,6 +1,7 @@
 //! A queue whose probability of a drop or mark is decided from outside.
 //! Source: none. Deviations: none.
-//! Model: first in, first out, with a limit. A packet that arrives is marked, or dropped if it cannot be marked, with the probability.
+//! Model: first in, first out, with a limit. A packet that arrives is marked, or dropped if it cannot be marked, with
+//! the probability.
 //! Units: packets or bytes, as the limit is written. Cost: O(1) a packet. Known problems: none.
 
 use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};

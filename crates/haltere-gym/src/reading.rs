@@ -1,4 +1,5 @@
-//! What the world knows beyond the events of a sender: fields of `tcp_info`, `network` and of queues, and exact counters.
+//! What the world knows beyond the events of a sender: fields of `tcp_info`, `network` and of queues, and exact
+//! counters.
 
 use crate::fields::{QUEUE, Row};
 use crate::path::ObservedPath;

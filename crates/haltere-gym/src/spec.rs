@@ -60,7 +60,8 @@ fn refuse<T>(name: &'static str, rule: impl Into<String>, got: impl std::fmt::Di
 }
 
 impl Spec {
-    /// Checks the choices, and finds those that decide in each network. The networks know the languages that [`add`](crate::add) adds.
+    /// Checks the choices, and finds those that decide in each network. The networks know the languages that
+    /// [`add`](crate::add) adds.
     pub fn new(networks: Vec<Arc<Scenario>>, choices: Choices, is_fixed: bool) -> Result<Spec, String> {
         let spec = Spec::checked(networks, choices, is_fixed).map_err(|error| format!("gym: {error}"))?;
         let mut agents = None;

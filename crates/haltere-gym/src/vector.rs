@@ -50,8 +50,8 @@ impl Gym {
     pub fn reset(&mut self, which: &[bool], seeds: &[Option<u64>]) -> Result<(), String> {
         self.each(|index, env, spec| if which[index] { env.reset(spec, seeds[index]) } else { Ok(()) })
     }
-    /// One step of every environment. `values` has the decisions, environment after environment. With `restart` a run that is over is
-    /// followed by the next; without, it stays as it is.
+    /// One step of every environment. `values` has the decisions, environment after environment. With `restart` a run
+    /// that is over is followed by the next; without, it stays as it is.
     pub fn step(&mut self, values: &[f64], restart: bool) -> Result<(), String> {
         let width = self.spec.agents() * self.spec.action().spec().width;
         self.each(|index, env, spec| match env.is_over() {
@@ -75,7 +75,8 @@ impl Gym {
             flags.copy_from_slice(&env.flags);
         }
     }
-    /// Does `work` with every environment. The next thread that is free takes the next environment. Gives the first error in their order.
+    /// Does `work` with every environment. The next thread that is free takes the next environment. Gives the first
+    /// error in their order.
     fn each(&self, work: impl Fn(usize, &mut Env, &Spec) -> Result<(), String> + Sync) -> Result<(), String> {
         let (next, faults) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let run = || {

@@ -198,7 +198,8 @@ pub(crate) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The binary logarithm of a ratio: far below zero if the ratio is zero, 0 of nothing over nothing, far above over nothing.
+/// The binary logarithm of a ratio: far below zero if the ratio is zero, 0 of nothing over nothing, far above over
+/// nothing.
 pub(crate) fn log2_ratio(value: f64, of: f64) -> f64 {
     match (value > 0.0, of > 0.0) {
         (true, true) => libm::log2(value / of),

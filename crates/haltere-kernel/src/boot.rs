@@ -1,11 +1,16 @@
 //! Starts a guest, watches it, and ends it.
 //!
-//! A guest has a private folder, which is all that it sees of the host's files: its program, `request.json`, and `out`, into which it
-//! writes. Its command line and its environment are the same for every run but for the seed, because the kernel's random pool takes
-//! both in. The guest is a process group of its own: nothing of it is left when [`run`] returns, and it dies with the caller.
+//! A guest has a private folder: `root`, the guest's root file system, with its program, `request.json` and `out`, into
+//! which the guest writes; and `work`, for the kernel's memory and sockets. Its command line and environment differ
+//! only in the seed, because the kernel's random pool takes both in. The guest is a process group of its own: nothing
+//! of it is left when [`run`] returns, and it dies with the caller.
+//!
+//! User-Mode Linux is an ordinary process, so code that was compiled into it could do whatever the user may.
+//! [`sys::confine`] says what the host's kernel denies it.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
-use crate::sys;
+pub use crate::sys::landlock_version;
+use crate::sys::{self, Rules};
 use haltere_plan::Plan;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -17,16 +22,25 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the guest is looked at.
+/// How often the guest is checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// After so many looks without progress its processor time is added up.
+/// After so many checks without progress its processor time is summed.
 const ADD_UP: u32 = 100;
-/// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps stops the clock.
+/// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps
+/// stops the clock.
 const PATIENCE_CPU_S: f64 = 120.0;
 /// Sets another one, in seconds.
 const PATIENCE: &str = "HALTERE_KERNEL_PATIENCE";
 /// The guest's root folder, written alike in every run: Linux 6.12 takes no relative path.
 const ROOT: &str = "hostfs=/proc/self/cwd/root";
+/// Where the kernel keeps its memory, its number and its sockets, in the private folder.
+const WORK: &str = "./work/";
+/// Read by every program: the kernel is linked with the host's libraries, and reads these of its own process.
+#[rustfmt::skip]
+const HOST_FILES: [&str; 9] = [
+    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/proc/cpuinfo",
+    "/proc/mounts",
+];
 /// Memory of a guest.
 const MEMORY: &str = "768M";
 /// Virtual time of boot, in nanoseconds since 1970: 2023-11-14 22:13:20.
@@ -50,15 +64,15 @@ pub struct Watch<'a> {
     pub progress: Option<&'a AtomicU64>,
 }
 
-/// Why a run in a guest came to no end.
+/// Why a run in a guest failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BootError {
-    /// The guest said why.
+    /// The guest reported a failure.
     Guest(Failure),
     /// The kernel stopped; the reason is the console's.
     Kernel(String),
-    /// The host refused: what was being done, and its answer.
+    /// A system call failed: what was being done, and the error.
     Os(String, io::Error),
     /// The user asked to stop.
     Interrupted,
@@ -106,7 +120,8 @@ fn ask(kernel: &Kernel, seed: u64, request: &Request, watch: Watch<'_>) -> Resul
     let folder = Folder::new().map_err(os("making a folder for the guest"))?;
     folder.fill(kernel, request)?;
     let console = folder.path.join("console");
-    let mut guest = Guest(start(kernel, seed, &folder.path, &console)?, folder.path.clone());
+    let rules = folder.rules(&kernel.vmlinux, &request.options.host_files);
+    let mut guest = Guest(start(kernel, seed, &folder.path, &console, &rules)?, folder.path.clone());
     guest.wait(&folder.path, watch)?;
     drop(guest);
     if let Some(to) = &request.options.pcap {
@@ -144,15 +159,21 @@ impl Folder {
     }
     fn fill(&self, kernel: &Kernel, request: &Request) -> Result<(), BootError> {
         let root = self.path.join("root");
-        for name in ["proc", "sys", "dev", "tmp", "out", "host"] {
-            fs::create_dir_all(root.join(name)).map_err(os("making a folder for the guest"))?;
+        for name in ["root/proc", "root/sys", "root/dev", "root/tmp", "root/out", "root/host", "work"] {
+            fs::create_dir_all(self.path.join(name)).map_err(os("making a folder for the guest"))?;
         }
-        let guest = root.join("init");
-        if fs::hard_link(&kernel.guest, &guest).is_err() {
-            fs::copy(&kernel.guest, &guest).map_err(os(format!("copying {}", kernel.guest.display())))?;
-        }
+        // No link: what the guest might do to its file, it must not do to the one that every run has.
+        fs::copy(&kernel.guest, root.join("init")).map_err(os(format!("copying {}", kernel.guest.display())))?;
         let text = serde_json::to_vec(request).map_err(|e| BootError::Kernel(format!("cannot be asked: {e}")))?;
         fs::write(root.join("request.json"), text).map_err(os("writing the guest's request"))
+    }
+    /// What of the host's files the guest may reach.
+    fn rules(&self, vmlinux: &Path, host_files: &[String]) -> Rules {
+        let inside = |name| self.path.join(name);
+        let mut readable: Vec<PathBuf> = HOST_FILES.iter().map(PathBuf::from).collect();
+        readable.extend([vmlinux.to_path_buf(), inside("root")]);
+        readable.extend(host_files.iter().map(PathBuf::from));
+        Rules { readable, writable: vec![inside("root/out"), inside("work"), "/dev/null".into()] }
     }
 }
 
@@ -176,7 +197,7 @@ impl Drop for Folder {
     }
 }
 
-fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path) -> Result<Child, BootError> {
+fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path, rules: &Rules) -> Result<Child, BootError> {
     let log = File::create(console).map_err(os("making the guest's console"))?;
     let errors = log.try_clone().map_err(os("making the guest's console"))?;
     let vmlinux = fs::canonicalize(&kernel.vmlinux).map_err(os(format!("finding {}", kernel.vmlinux.display())))?;
@@ -184,11 +205,12 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path) -> Result<Ch
     // The first argument is part of what a process starts with: it is the same wherever the kernel lies.
     std::os::unix::process::CommandExt::arg0(&mut command, "linux");
     command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", ROOT, "rw"]);
-    command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet", "umid=guest", "uml_dir=./"]);
+    command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet"]);
+    command.args(["umid=guest", &format!("uml_dir={WORK}")]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
-    command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", "/tmp").current_dir(folder);
+    command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", WORK).current_dir(folder);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
-    sys::alone_and_with_parent(&mut command);
+    sys::confine(&mut command, rules).map_err(os("confining the guest"))?;
     command.spawn().map_err(os(format!("starting {}", vmlinux.display())))
 }
 
@@ -218,7 +240,8 @@ impl Guest {
                 let spent = self.cpu_s() - since_cpu;
                 if spent > patience {
                     return Err(BootError::Kernel(format!(
-                        "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it waits without sleeping",
+                        "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it \
+                         waits without sleeping",
                         last as f64 * 1e-9
                     )));
                 }
@@ -256,8 +279,8 @@ impl Drop for Guest {
     }
 }
 
-/// The processes whose working folder is this one. From Linux 6.12 on, programs in the guest are sessions of their own; they share its
-/// private folder with no other process.
+/// The processes whose working folder is this one. From Linux 6.12 on, programs in the guest are sessions of their own;
+/// they share its private folder with no other process.
 fn in_folder(folder: &Path) -> Vec<i32> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     let processes = all.flatten().filter_map(|entry| Some((entry.path(), entry.file_name().to_str()?.parse().ok()?)));

@@ -25,7 +25,8 @@ pub struct Request {
 pub struct Options {
     /// Where the links of the plan are.
     pub router: Router,
-    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them as one packet.
+    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them
+    /// as one packet.
     pub gso: bool,
     /// Congestion controls of the kernel that stand for those of the plan.
     pub controls: BTreeMap<String, String>,
@@ -35,6 +36,8 @@ pub struct Options {
     pub refuse_every: u32,
     /// Program and arguments of the FTP server, as seen from the host's root folder.
     pub ftp_server: Vec<String>,
+    /// Files and folders of the host that this server reads. The guest may read no others.
+    pub host_files: Vec<String>,
 }
 
 /// Where the links of a plan are.

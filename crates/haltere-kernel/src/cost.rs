@@ -1,8 +1,9 @@
 //! What a run costs, before it is made.
 //!
-//! Model: a backlogged flow gets its share of the slowest link on its path, and a packet with its ACK costs as much on each link, whatever
-//! the rate. The constants were measured with one to 64 CUBIC flows at 10, 100 and 1000 Mbit/s. Known problems: flows that arrive during
-//! the run, closed loops and traffic without TCP are left out, a video counts as backlogged, and a host that waits for its application costs less.
+//! Model: a backlogged flow gets its share of the slowest link on its path, and a packet with its ACK costs as much on
+//! each link, whatever the rate. The constants were measured with one to 64 CUBIC flows at 10, 100 and 1000 Mbit/s.
+//! Known problems: flows that arrive during the run, closed loops and traffic without TCP are left out, a video counts
+//! as backlogged, and a host that waits for its application costs less.
 
 use crate::contract::{Options, Router};
 use haltere_plan::plan::FlowPlan;

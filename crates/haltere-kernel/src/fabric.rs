@@ -1,7 +1,7 @@
 //! What the kernel's fabric counted, as it is written by the guest kernel and read by the program in the guest.
 //!
-//! The kernel gives the text in pieces: first [`Counted`], then lists of samples, each on a line. No piece needs more memory than a kernel
-//! gives in one allocation, however long the run was.
+//! The kernel gives the text in pieces: first [`Counted`], then lists of samples, each on a line. No piece needs more
+//! memory than a kernel gives in one allocation, however long the run was.
 
 use alloc::string::String;
 use haltere_plan::fabric::{Fabric, Routed, Totals};

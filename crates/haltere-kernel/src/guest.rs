@@ -1,16 +1,16 @@
 //! The program that runs in a guest, as its first process.
 //!
-//! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and switches the machine
-//! off. All of it is deterministic: time is virtual, and entropy comes from the seed.
+//! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and
+//! switches the machine off. All of it is deterministic: time is virtual, and entropy comes from the seed.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
 use crate::fabric::{self, kernel_queues};
 use crate::tc;
-use haltere_plan::fabric::Totals;
+use haltere_plan::fabric::{Totals, write_down};
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 use haltere_wire::namespace::attach_discipline;
-use haltere_wire::{Calibrate, Control, Manner, Network, WireError};
+use haltere_wire::{Calibrate, Control, Manner, Network, WireError, host_names, program};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use serde_json::json;
@@ -23,10 +23,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the guest says how far it is, in virtual time.
+/// How often the guest reports its progress, in virtual time.
 const SAY: Duration = Duration::from_millis(100);
-/// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path. And as many
-/// packets as come in at one instant wait for their receivers.
+/// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path.
+/// And as many packets as come in at one instant wait for their receivers.
 const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("core/netdev_max_backlog", "1000000")];
 
 /// Where the host's files are, if a run needs a program of the host.
@@ -54,20 +54,39 @@ pub fn main() -> ! {
 /// Becomes that program, whose root folder is the host's.
 fn among_the_hosts_files(arguments: &[String]) -> ! {
     let Some((program, arguments)) = arguments.split_first() else { panic!("no program is named") };
-    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir("/"));
+    let folder = std::env::var_os("PWD").unwrap_or_else(|| "/".into());
+    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir(folder));
     let error = moved.err().unwrap_or_else(|| Command::new(program).args(arguments).exec());
     eprintln!("{program}: {error}");
     std::process::exit(1)
 }
 
-/// Shows the host's files, read-only, if the plan has uploads: their server is a program of the host.
+/// Shows the host's files, read-only, if the plan has programs of the host, with this machine's processes, devices and names instead of
+/// the host's.
 fn show_host(plan: &Plan) -> Result<(), Failure> {
-    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_))) {
+    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_) | AppPlan::Program(_))) {
         return Ok(());
     }
-    let shown = mount(Some("host"), HOST, Some("hostfs"), MsFlags::MS_RDONLY, Some(UP))
-        .and_then(|()| mount(Some("tmpfs"), "/host/tmp", Some("tmpfs"), MsFlags::empty(), None::<&str>));
-    shown.map_err(|e| other("showing the host's files")(e.into()))
+    let show = |what: &str, place: &str, kind: &str, flags, data: Option<&str>| {
+        mount(Some(what), place, Some(kind), flags, data).map_err(|e| other(place)(e.into()))
+    };
+    show("host", HOST, "hostfs", MsFlags::MS_RDONLY, Some(UP))?;
+    let none = MsFlags::empty();
+    for (kind, place) in
+        [("tmpfs", "/host/tmp"), ("proc", "/host/proc"), ("sysfs", "/host/sys"), ("devtmpfs", "/host/dev")]
+    {
+        show(kind, place, kind, none, None)?;
+    }
+    // A host may lack these folders.
+    for place in ["/host/run", "/host/var/tmp"] {
+        let _ = show("tmpfs", place, "tmpfs", none, None);
+    }
+    if fs::create_dir_all("/host/dev/shm").is_ok() {
+        show("tmpfs", "/host/dev/shm", "tmpfs", none, None)?;
+    }
+    fs::write("/tmp/hosts", host_names(plan)).map_err(other("the names of the hosts"))?;
+    let _ = mount(Some("/tmp/hosts"), "/host/etc/hosts", None::<&str>, MsFlags::MS_BIND, None::<&str>);
+    Ok(())
 }
 
 fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
@@ -120,6 +139,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
             .chain(options.ftp_server.iter().map(String::as_str))
             .map(Into::into)
             .collect(),
+        programs: program::Place { root: HOST.into(), through: vec!["/init".into()] },
         manner: Manner {
             readers: true,
             sampled_recoveries: true,
@@ -130,7 +150,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
-                // Who looks at it later sees it then.
+                // A failed write is made good by the next one.
                 let _ = said.write_all_at(&progress.load(Ordering::Relaxed).to_le_bytes(), 0);
                 std::thread::sleep(SAY);
             }
@@ -166,7 +186,7 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
     let read = fs::read(DEVICE).and_then(|text| Ok(fabric::read(&text)?));
     let (fabric::Counted { totals, refused }, samples) = read.map_err(other("reading the fabric"))?;
     let unaccounted = totals.unaccounted();
-    let Totals { links, counters, inside } = totals;
+    let Totals { links, counters, inside, sockets } = totals;
     if options.pcap.is_some() {
         fs::copy(CAPTURE, "/out/packets.pcap").map_err(other("copying the capture"))?;
     }
@@ -179,7 +199,8 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
             "unroutable": counters.unroutable, "inside": inside, "unaccounted": unaccounted, "refused": refused,
         },
     });
-    let record = Record { links, queue_series: samples, events: counters.events, ..record };
+    let mut record = Record { links, queue_series: samples, events: counters.events, ..record };
+    write_down(plan, sockets, &mut record);
     Ok(Done { record, told })
 }
 

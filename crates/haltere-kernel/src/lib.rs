@@ -1,7 +1,7 @@
 //! The kernel world: a real Linux kernel in virtual time, as an ordinary process.
 //!
-//! The kernel is built as User-Mode Linux with time travel: its clock moves only when nothing is left to do, so nothing is ever late and
-//! no privilege is needed. A run is one boot of that kernel:
+//! The kernel is built as User-Mode Linux with time travel: its clock moves only when nothing is left to do, so nothing
+//! is ever late and no privilege is needed. A run is one boot of that kernel:
 //!
 //! ```text
 //!   host process                     guest kernel

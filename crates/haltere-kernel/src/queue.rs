@@ -1,7 +1,8 @@
 //! The queues of a fabric's links: Haltere's disciplines, and those of the kernel in which the packets are.
 //! Source, deviations and known problems: see [`KernelQueue`].
-//! Model: packets go into the kernel's discipline and come out of it. If a discipline of Haltere is to be compared, it is given a
-//! copy of each packet's header at the same times, and the fate of the copies is compared with that of the packets.
+//! Model: packets go into the kernel's discipline and come out of it. If a discipline of Haltere is to be compared, it
+//! is given a copy of each packet's header at the same times, and the fate of the copies is compared with that of the
+//! packets.
 //! Units: packets and bytes. Cost: that of the kernel's discipline, and of the other.
 
 use alloc::boxed::Box;

@@ -1,6 +1,7 @@
 //! What `tc` takes for a queue discipline, as the kernel takes it: netlink attributes.
 //!
-//! Source: `include/uapi/linux/pkt_sched.h` for attributes and structures; the manual pages tc-codel(8), tc-red(8), .. for words, units and defaults.
+//! Source: `include/uapi/linux/pkt_sched.h` for attributes and structures; the manual pages tc-codel(8), tc-red(8), ..
+//! for words, units and defaults.
 //! Model: a word, a value if it takes one, and so on; most disciplines are a table of words.
 //! Known problems: disciplines with classes (`htb`, `prio`, ..) and filters are refused.
 
@@ -116,8 +117,8 @@ impl Words<'_> {
             Set(value) => Ok(f64::from(value)),
         }
     }
-    /// The values of the words of a discipline that takes a structure, each with its default. It has the first `known` of these words; other
-    /// names of a word follow a `|`.
+    /// The values of the words of a discipline that takes a structure, each with its default. It has the first `known`
+    /// of these words; other names of a word follow a `|`.
     fn all<const N: usize>(
         &mut self,
         kind: &str,
@@ -216,7 +217,8 @@ fn structure(numbers: &[f64]) -> Vec<u8> {
     numbers.iter().flat_map(|n| (*n as u32).to_ne_bytes()).collect()
 }
 
-/// `struct tc_red_qopt` or `tc_choke_qopt`, the table of idle damping, and the probability. RED's limits are bytes, CHOKe's packets.
+/// `struct tc_red_qopt` or `tc_choke_qopt`, the table of idle damping, and the probability. RED's limits are bytes,
+/// CHOKe's packets.
 fn red(kind: &str, words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     let in_bytes = kind == "red";
     let amount = if in_bytes { Size } else { Number };
@@ -272,7 +274,8 @@ fn idle_damping(wlog: u8, packet_s: f64) -> (u8, Vec<u8>) {
 
 /// `struct tc_sfb_qopt`.
 fn sfb(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
-    // The defaults of `tc`, not the kernel's own, which are twice and thrice as large; probabilities are in units of 1/65535.
+    // The defaults of `tc`, not the kernel's own, which are twice and thrice as large; probabilities are in units of
+    // 1/65535.
     const PART: f64 = 65_535.0;
     #[rustfmt::skip]
     let table = [
@@ -374,7 +377,8 @@ mod tests {
         assert_eq!((rate("10mbit"), rate("8Kbit"), rate("fast")), (Some(1_250_000.0), Some(1000.0), None));
     }
 
-    /// By hand: min 5, burst 8, so at least 4 is needed. 1/2 gives (1 - 2^-8) * 2 = 1.99, 1/4 gives 3.60, 1/8 gives 5.25.
+    /// By hand: min 5, burst 8, so at least 4 is needed. 1/2 gives (1 - 2^-8) * 2 = 1.99, 1/4 gives 3.60, 1/8 gives
+    /// 5.25.
     #[test]
     fn the_weight_of_red_lets_a_burst_pass() {
         assert_eq!((averaging(5.0, 8.0), averaging(5.0, 3.0)), (Some(3), None));

@@ -1,5 +1,5 @@
-//! A guest kernel gives at most 4 MB in one allocation, and its reserve 128 kB. The fabric and the text of its counters need less, however
-//! long the run is.
+//! A guest kernel gives at most 4 MB in one allocation, and its reserve 128 kB. The fabric and the text of its counters
+//! need less, however long the run is.
 #![expect(unsafe_code, reason = "an allocator that measures")]
 
 use haltere_kernel::fabric::{first_piece, next_piece, read};
@@ -82,6 +82,7 @@ fn a_day_with_two_watched_links_needs_no_large_allocation() {
         framing: 14,
         seed: 1,
         outside: Default::default(),
+        count_sockets: false,
         sample: Some(Dur::from_secs(1)),
         warmup: Time::ZERO,
         end: Time::ZERO + day,

@@ -1,5 +1,7 @@
 //! Limits of inputs: one table, which the code reads and the documents print.
 
+use haltere_units::Dur;
+
 /// The most of one thing in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Limit {
@@ -33,10 +35,19 @@ pub const LINKS: u64 = 4_000_000;
 pub const FLOWS: u64 = 1_000_000;
 /// Flows a second of one Poisson entry.
 pub const ARRIVALS_PER_SECOND: f64 = 1e8;
+/// Hand-overs of one `leo` trace in a run.
+pub const HANDOVERS: u64 = 1_000_000;
+/// The longest time that may be written. 500 of them fit into the 64 bits in which times are counted, so no sum of a
+/// run's times overflows.
+pub const LONGEST: Dur = Dur::from_secs(365 * 86_400);
 /// Bytes of a WebAssembly module.
 pub const WASM_BYTES: u64 = 4 << 20;
 /// Bytes of the memory of one instance of a module: each flow with a control has its own.
 pub const WASM_MEMORY: usize = 64 << 20;
+/// Tables of one instance of a module.
+pub const WASM_TABLES: usize = 4;
+/// Elements of one table: references to functions, of 4 bytes each.
+pub const WASM_TABLE_ELEMENTS: usize = 1 << 16;
 /// Instructions of one call of a module, about.
 pub const WASM_INSTRUCTIONS: u64 = 10_000_000;
 
@@ -52,6 +63,13 @@ pub const ALL: &[Limit] = &[
     Limit { input: EXPERIMENT, what: "size of the file", most: EXPERIMENT_BYTES, unit: "bytes" },
     Limit { input: EXPERIMENT, what: "combinations of a sweep", most: POINTS as u64, unit: "" },
     Limit { input: EXPERIMENT, what: "random seeds", most: SEEDS, unit: "" },
+    Limit {
+        input: EXPERIMENT,
+        what: "any time, and the round trip of a path",
+        most: LONGEST.as_ns() / 1_000_000_000,
+        unit: "s",
+    },
+    Limit { input: EXPERIMENT, what: "hand-overs of a `leo` trace", most: HANDOVERS, unit: "" },
     Limit { input: EXPERIMENT, what: "links, each direction counted", most: LINKS, unit: "" },
     Limit { input: EXPERIMENT, what: "flows that are there from the start", most: FLOWS, unit: "" },
     Limit {
@@ -72,5 +90,7 @@ pub const ALL: &[Limit] = &[
     Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
     Limit { input: MODULE, what: "size", most: WASM_BYTES, unit: "bytes" },
     Limit { input: MODULE, what: "memory of one mechanism", most: WASM_MEMORY as u64, unit: "bytes" },
+    Limit { input: MODULE, what: "tables", most: WASM_TABLES as u64, unit: "" },
+    Limit { input: MODULE, what: "elements of one table", most: WASM_TABLE_ELEMENTS as u64, unit: "" },
     Limit { input: MODULE, what: "instructions of one call", most: WASM_INSTRUCTIONS, unit: "" },
 ];

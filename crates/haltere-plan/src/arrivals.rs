@@ -116,7 +116,8 @@ pub fn delay(plan: &Plan, path: &[usize]) -> Dur {
     path.iter().fold(Dur::ZERO, |sum, &link| sum + plan.links[link].delay)
 }
 
-/// What so many bytes take at least after something came from the other end, see [`Completion::ideal`](crate::record::Completion::ideal).
+/// What so many bytes take at least after something came from the other end, see
+/// [`Completion::ideal`](crate::record::Completion::ideal).
 pub fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes) -> Dur {
     /// IPv4 and TCP with timestamps.
     const HEADERS: u64 = 20 + 32;

@@ -1,8 +1,9 @@
 //! The network between the hosts: nodes and links, driven by events in order of time.
 //!
 //! It has no I/O and reads no clock. A world gives it packets with [`Fabric::arrive`], calls [`Fabric::advance`] when
-//! [`Fabric::next_event`] is due, and receives the packets that reach a host as [`Ports`]. Every event runs at the time for which it was
-//! due. So a world that wakes up late delays packets, but changes neither a rate nor what a discipline sees.
+//! [`Fabric::next_event`] is due, and receives the packets that reach a host as [`Ports`]. Every event runs at the time
+//! for which it was due. So a world that wakes up late delays packets, but changes neither a rate nor what a discipline
+//! sees.
 //!
 //! ```text
 //!          node 0                                         node 1
@@ -12,15 +13,21 @@
 //!                  ◀── … ──────── link 1>0 ─────────────────
 //! ```
 //!
-//! The wire and the kernel world use it as it is. The simulator has a faster form. No allocation grows with the length of a run.
+//! The wire and the kernel world use it as it is. The simulator has a faster form. No allocation grows with the length
+//! of a run.
 //!
 //! Units: time ns since the run began. Cost: O(log links) a packet and link.
 
+mod sockets;
+
+pub use sockets::write_down;
+
+use crate::app::AppPlan;
 use crate::fault::Fault;
 use crate::link::{Link, Sink, context};
 use crate::link_queue::LinkQueue;
 use crate::plan::{LinkPlan, Plan, Reroute};
-use crate::record::{LinkCounters, LinkRecord, QueueSample};
+use crate::record::{LinkCounters, LinkRecord, QueueSample, SocketRecord};
 use crate::routes::NextHops;
 use crate::series::Series;
 use alloc::boxed::Box;
@@ -32,6 +39,7 @@ use haltere_queue::{LinkContext, Pkt, Qdisc};
 use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
 use serde::{Deserialize, Serialize};
+use sockets::{Seen, Sockets};
 
 /// The parts of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +57,8 @@ pub struct FabricPlan {
     /// What disciplines from outside the tree are made with.
     #[serde(skip)]
     pub outside: Outside,
+    /// The packets of each connection are counted.
+    pub count_sockets: bool,
     /// Interval of the time series of watched queues. `None`: they are not sampled.
     pub sample: Option<Dur>,
     /// When "after warm-up" begins.
@@ -69,6 +79,7 @@ impl Plan {
             framing,
             seed,
             outside: self.outside.clone(),
+            count_sockets: self.flows.iter().any(|flow| matches!(flow.app, AppPlan::Program(_))),
             sample,
             warmup,
             end,
@@ -86,13 +97,18 @@ pub trait Routed: Pkt + Sized {
     fn queue(params: &LinkQueue, link: &LinkContext) -> Result<Self::Queue, ParamError>;
     /// Index of the node to which it goes. `None`: it goes to no node of the network.
     fn destination(&self) -> Option<usize>;
+    /// Index of the node from which it comes, if the packet shows it.
+    fn source(&self) -> Option<usize> {
+        None
+    }
     /// A copy for a line that delivers the packet twice, if [`IS_COPIED`](Routed::IS_COPIED).
     fn copied(&self) -> Option<Self> {
         None
     }
 }
 
-/// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is dropped.
+/// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is
+/// dropped.
 pub trait Ports<P> {
     /// The packet, which was due at that time, reaches that node. False: there is no host.
     fn deliver(&mut self, at: Time, node: usize, packet: P) -> bool;
@@ -126,10 +142,13 @@ pub struct Totals {
     pub counters: Counters,
     /// Packets on the links.
     pub inside: u64,
+    /// The connections, if they are counted.
+    pub sockets: Vec<SocketRecord>,
 }
 
 impl Totals {
-    /// Packets that came in or were copied, less those that went out, were dropped or lost, or are inside. It is 0 if all are counted.
+    /// Packets that came in or were copied, less those that went out, were dropped or lost, or are inside. It is 0 if
+    /// all are counted.
     pub fn unaccounted(&self) -> i64 {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|link| of(&link.total)).sum::<u64>();
         let came = self.counters.arrived + self.counters.returned + links(|c| c.duplicated);
@@ -151,6 +170,7 @@ pub struct Fabric<P: Routed> {
     samples: Series<QueueSample>,
     before_warmup: Option<Vec<LinkCounters>>,
     counters: Counters,
+    sockets: Sockets,
     /// The counters at the end of the run.
     at_end: Option<Totals>,
     /// Packets that are between two links at this instant.
@@ -206,6 +226,7 @@ impl<P: Routed> Fabric<P> {
             samples: Series::default(),
             before_warmup: None,
             counters: Counters::default(),
+            sockets: Sockets::default(),
             at_end: None,
             moving: VecDeque::new(),
             given: Given { delivered: Vec::new(), emitted: Vec::new() },
@@ -216,6 +237,11 @@ impl<P: Routed> Fabric<P> {
     pub fn arrive(&mut self, now: Time, node: usize, packet: P, ports: &mut impl Ports<P>) {
         self.advance(now, ports);
         self.counters.arrived += 1;
+        if self.plan.count_sockets
+            && let Some(seen) = self.seen(&packet)
+        {
+            self.sockets.entered(&seen);
+        }
         self.moving.push_back((node, packet));
         self.settle(now, now, ports);
     }
@@ -242,6 +268,24 @@ impl<P: Routed> Fabric<P> {
         self.links[link].wake(now, &mut self.given);
         self.collect(now, link);
         self.settle(now, now, ports);
+    }
+    /// From `now` on that link is the one of this plan. `queue`: its discipline, too, which takes over what waits.
+    pub fn change(
+        &mut self,
+        now: Time,
+        index: usize,
+        plan: LinkPlan,
+        queue: bool,
+        ports: &mut impl Ports<P>,
+    ) -> Result<(), ParamError> {
+        self.advance(now, ports);
+        let origin = Origin { seed: self.plan.seed, outside: self.plan.outside.clone() };
+        let made = queue.then(|| P::queue(&plan.queue, &context(&plan, self.plan.framing, &origin))).transpose()?;
+        self.links[index].change(now, &plan, made, &mut self.given);
+        self.plan.links[index] = plan;
+        self.collect(now, index);
+        self.settle(now, now, ports);
+        Ok(())
     }
     /// When [`advance`](Fabric::advance) is to be called next.
     pub fn next_event(&self) -> Option<Time> {
@@ -282,11 +326,16 @@ impl<P: Routed> Fabric<P> {
         };
         self.links.iter_mut().zip(before).map(record).collect()
     }
+    /// The connections until now, if they are counted.
+    pub fn sockets(&self) -> Vec<SocketRecord> {
+        self.sockets.records()
+    }
     /// All counters at the end of the run. Before the end, the run ends now.
     pub fn totals(&mut self) -> &Totals {
         if self.at_end.is_none() {
             let links = self.link_records(self.plan.end);
-            self.at_end = Some(Totals { links, counters: self.counters, inside: self.packets() });
+            let (inside, sockets) = (self.packets(), self.sockets.records());
+            self.at_end = Some(Totals { links, counters: self.counters, inside, sockets });
         }
         self.at_end.get_or_insert_default()
     }
@@ -295,7 +344,8 @@ impl<P: Routed> Fabric<P> {
         &mut self.samples
     }
 
-    /// Takes what a link gave: packets at its other end, and those that its discipline emitted. Schedules its next event.
+    /// Takes what a link gave: packets at its other end, and those that its discipline emitted. Schedules its next
+    /// event.
     fn collect(&mut self, now: Time, link: usize) {
         let (back, to) = (self.plan.links[link].emission_node(), self.plan.links[link].to);
         self.moving.extend(self.given.delivered.drain(..).map(|packet| (to, packet)));
@@ -307,14 +357,25 @@ impl<P: Routed> Fabric<P> {
             self.events.extend(next.map(|at| Reverse((at, link))));
         }
     }
+    /// What counts of a packet for its connection. `None`: it has none.
+    fn seen(&self, packet: &P) -> Option<Seen> {
+        let (flow, framing) = (packet.flow(), self.plan.framing);
+        let (from, to) = (packet.source()?, packet.destination()?);
+        let bytes = packet.len().saturating_sub(framing);
+        (flow.protocol != 0).then_some(Seen { from, to, flow, bytes, ecn: packet.ecn() })
+    }
     /// Moves packets on until each is on a link or at its host. They are due at `at`; it is `now`.
     fn settle(&mut self, at: Time, now: Time, ports: &mut impl Ports<P>) {
         while let Some((node, packet)) = self.moving.pop_front() {
             let to = packet.destination();
             if to == Some(node) {
+                let seen = if self.plan.count_sockets { self.seen(&packet) } else { None };
                 if ports.deliver(at, node, packet) {
                     let late = now.since(at).as_ns();
                     self.counters.departed += 1;
+                    if let Some(seen) = seen {
+                        self.sockets.left(&seen, at >= self.plan.warmup);
+                    }
                     self.counters.late_sum_ns += late;
                     self.counters.late_max_ns = self.counters.late_max_ns.max(late);
                 } else {

@@ -1,6 +1,7 @@
 //! Lengths of packets and headers, in bytes.
 
-/// The longest IP packet on a link: the payload of a full Ethernet frame (RFC 894). A "full packet" has this length and its framing.
+/// The longest IP packet on a link: the payload of a full Ethernet frame (RFC 894). A "full packet" has this length and
+/// its framing.
 pub const FULL_PACKET: u32 = 1500;
 /// An Ethernet header without tags (IEEE 802.3): the usual framing.
 pub const ETHERNET_FRAMING: u32 = 14;

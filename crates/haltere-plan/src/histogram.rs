@@ -1,6 +1,6 @@
 //! Histograms of durations with bins whose width grows with the value.
-//! Model: a value below 256 ns has a bin of its own. Above, each power of two is cut into 128 bins of equal width. So a bin is at most 1/128
-//! as wide as its lowest value, and the middle of a bin is within 0.4 % of every value in it.
+//! Model: a value below 256 ns has a bin of its own. Above, each power of two is cut into 128 bins of equal width. So a
+//! bin is at most 1/128 as wide as its lowest value, and the middle of a bin is within 0.4 % of every value in it.
 //! Source: the layout of HdrHistogram (hdrhistogram.org) with 7 significant bits. Deviations: none.
 //! Units: ns. Cost: O(1) a value; at most 7,424 bins.
 
@@ -66,7 +66,8 @@ impl Histogram {
     pub fn max(&self) -> Option<Dur> {
         (self.count > 0).then(|| Dur::from_ns(self.max_ns))
     }
-    /// The least value that at least `share` (0 to 1) of all values do not exceed (the nearest rank), as the middle of its bin.
+    /// The least value that at least `share` (0 to 1) of all values do not exceed (the nearest rank), as the middle of
+    /// its bin.
     pub fn quantile(&self, share: f64) -> Option<Dur> {
         let rank = (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -78,7 +79,8 @@ impl Histogram {
         }
         None
     }
-    /// The bins that are not empty, in ascending order: lowest value in ns, number of values that it can hold, and count.
+    /// The bins that are not empty, in ascending order: lowest value in ns, number of values that it can hold, and
+    /// count.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let bins = self.bins.iter().enumerate().filter(|(_, count)| **count > 0);
         bins.map(|(bin, &count)| {

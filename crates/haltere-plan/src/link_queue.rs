@@ -28,12 +28,13 @@ pub enum WorldQueue {
 
 /// A queue discipline of Linux itself. Only the kernel world has it.
 ///
-/// `tc` is written as in `tc qdisc add dev DEV root ...`, such as `fq_codel limit 1000 target 5ms`. `haltere run FILE --world kernel` runs it.
+/// `tc` is written as in `tc qdisc add dev DEV root ...`, such as `fq_codel limit 1000 target 5ms`. `haltere run FILE
+/// --world kernel` runs it.
 ///
 /// Source: Linux, of the guest kernel's version.
 ///
-/// Deviations: the discipline is on a device of its own that sends at the link's rate. Drops at enqueue are counted as `dropped_overlimit`, drops at dequeue
-/// as `dropped_congestion`: Linux gives no reason.
+/// Deviations: the discipline is on a device of its own that sends at the link's rate. Drops at enqueue are counted as
+/// `dropped_overlimit`, drops at dequeue as `dropped_congestion`: Linux gives no reason.
 ///
 /// Known problems: disciplines with classes or filters cannot be written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +42,9 @@ pub enum WorldQueue {
 pub struct KernelQueue {
     /// The discipline and its parameters, as `tc` takes them.
     pub tc: String,
-    /// A discipline of Haltere to compare: it is given the same packets at the same times. The link's time series then have `verdicts`, how
-    /// many calls were compared, and `differ`, how many had another result. Left out: nothing is compared.
+    /// A discipline of Haltere to compare: it is given the same packets at the same times. The link's time series then
+    /// have `verdicts`, how many calls were compared, and `differ`, how many had another result. Left out: nothing is
+    /// compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<QueueParams>>,
     /// The clock of `beside` counts in units of this, and is the kernel's clock. Left out: it is the link's, in ns.
@@ -67,7 +69,8 @@ impl LinkQueue {
             }
         }
     }
-    /// The parameters of Haltere's disciplines in it: its own, or those of a discipline that is compared with the world's.
+    /// The parameters of Haltere's disciplines in it: its own, or those of a discipline that is compared with the
+    /// world's.
     pub fn all_ours(&self) -> Option<&QueueParams> {
         match self {
             LinkQueue::Ours(params) => Some(params),

@@ -1,7 +1,7 @@
 //! A plan: one run of an experiment with everything explicit.
 //!
-//! A plan names nodes and links by index, resolves queue limits, and includes the jitter of start times. A world needs nothing else and
-//! does not read scenarios.
+//! A plan names nodes and links by index, resolves queue limits, and includes the jitter of start times. A world needs
+//! nothing else and does not read scenarios.
 
 use crate::fault::Fault;
 use crate::headers::ETHERNET_FRAMING;
@@ -47,20 +47,23 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
-    /// If several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the seed (see
-    /// [`Routes::spread`](crate::Routes::spread)). Else all flows take the same.
+    /// If several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the
+    /// seed (see [`Routes::spread`](crate::Routes::spread)). Else all flows take the same.
     pub ecmp: bool,
-    /// Changes of the routes during the run, in order of time. Until the first one packets take the routes over all links.
+    /// Changes of the routes during the run, in order of time. Until the first one packets take the routes over all
+    /// links.
     #[serde(default)]
     pub reroutes: Vec<Reroute>,
     /// What is sampled, and how often.
     pub measure: Measure,
-    /// What mechanisms from outside the tree are made with, and where the run finds their first fault. A plan that was read has none.
+    /// What mechanisms from outside the tree are made with, and where the run finds their first fault. A plan that was
+    /// read has none.
     #[serde(skip)]
     pub outside: Outside,
 }
 
-/// A change of the routes. If the links that are left do not join two nodes, packets between them keep the path that they had.
+/// A change of the routes. If the links that are left do not join two nodes, packets between them keep the path that
+/// they had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reroute {
     /// Packets that are sent from then on take these routes.
@@ -77,8 +80,9 @@ impl Plan {
         }
         Ok(())
     }
-    /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all flows and no
-    /// samples. Set another value with struct update: `Plan { seed, ..Plan::new(nodes, links, flows, end) }`.
+    /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all
+    /// flows and no samples. Set another value with struct update: `Plan { seed, ..Plan::new(nodes, links, flows, end)
+    /// }`.
     pub fn new(nodes: Vec<String>, links: Vec<LinkPlan>, flows: Vec<FlowPlan>, end: Time) -> Plan {
         Plan {
             seed: 1,
@@ -131,18 +135,21 @@ pub struct LinkPlan {
     pub queue: LinkQueue,
     /// The device's own ring under the discipline, in packets, as ns-3 and NICs have. `None`: no ring.
     pub ring: Option<u32>,
-    /// A packet leaves the line when its transmission starts instead of when it ends, as with Linux's shapers `htb` and `tbf`. The
-    /// line is busy for the whole transmission in either case.
+    /// A packet leaves the line when its transmission starts instead of when it ends, as with Linux's shapers `htb` and
+    /// `tbf`. The line is busy for the whole transmission in either case.
     pub handover_at_start: bool,
-    /// What an idle line saves up, like the depth of a token bucket: so many bytes of the next busy period take no time.
+    /// What an idle line saves up, like the depth of a token bucket: so many bytes of the next busy period take no
+    /// time.
     pub burst: Bytes,
-    /// Least length that a packet takes on the line. A processor with the same work for every packet has that of a full packet.
+    /// Least length that a packet takes on the line. A processor with the same work for every packet has that of a full
+    /// packet.
     pub mpu: Bytes,
     /// What else the line does to packets. `None`: nothing.
     pub impairments: Option<Box<Impairments>>,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
-    /// Count how many packets each packet leaves behind in the queue: [`LinkRecord::depths`](crate::record::LinkRecord::depths).
+    /// Count how many packets each packet leaves behind in the queue:
+    /// [`LinkRecord::depths`](crate::record::LinkRecord::depths).
     pub count_depths: bool,
     /// Index of the node at which packets start that the queue emits. `None`: the node that sends.
     pub emits_at: Option<usize>,
@@ -188,7 +195,8 @@ impl GilbertElliott {
         let [p, r, good, bad] = [self.p, self.r, self.loss_good, self.loss_bad].map(Prob::as_f64);
         (r * good + p * bad) / (p + r)
     }
-    /// Mean number of packets in one visit of the bad state. If that state alone loses packets, and all, it is the mean burst of losses.
+    /// Mean number of packets in one visit of the bad state. If that state alone loses packets, and all, it is the mean
+    /// burst of losses.
     pub fn mean_burst(&self) -> f64 {
         1.0 / self.r.as_f64()
     }
@@ -204,8 +212,8 @@ pub struct Failure {
 }
 
 impl LinkPlan {
-    /// The link `n0>n1` from node `from` to node `to`, with a rate, a delay and a queue and no other property. Set others with struct
-    /// update: `LinkPlan { loss, ..LinkPlan::plain(...) }`.
+    /// The link `n0>n1` from node `from` to node `to`, with a rate, a delay and a queue and no other property. Set
+    /// others with struct update: `LinkPlan { loss, ..LinkPlan::plain(...) }`.
     pub fn plain(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: impl Into<LinkQueue>) -> LinkPlan {
         LinkPlan {
             name: format!("n{from}>n{to}"),
@@ -252,8 +260,8 @@ impl LinkPlan {
 /// One flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowPlan {
-    /// Name for results and seeds: that of its traffic entry (`bulk1`). If the entry has several flows, the nodes follow
-    /// (`bulk1:c2>s2`), and from the second flow between the same nodes its number (`bulk1:c2>s2#2`).
+    /// Name for results and seeds: that of its traffic entry (`bulk1`). If the entry has several flows, the nodes
+    /// follow (`bulk1:c2>s2`), and from the second flow between the same nodes its number (`bulk1:c2>s2#2`).
     pub name: String,
     /// Index of its traffic entry, the `[[traffic]]` table in the experiment file.
     pub group: usize,

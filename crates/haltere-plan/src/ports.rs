@@ -1,7 +1,7 @@
 //! Port numbers of flows.
 //!
-//! Clients have ephemeral ports: Linux's default range, 32,768 to 60,999 (`ip_local_port_range`). Servers have ports from
-//! iperf3's first, 5001, upwards.
+//! Clients have ephemeral ports: Linux's default range, 32,768 to 60,999 (`ip_local_port_range`). Servers have ports
+//! from iperf3's first, 5001, upwards.
 
 /// The first ephemeral port.
 pub const FIRST_CLIENT: u16 = 32_768;
@@ -18,13 +18,15 @@ pub fn of_flow(index: usize) -> (u16, u16) {
     (FIRST_CLIENT + (index % clients) as u16, FIRST_SERVER + (index / clients) as u16)
 }
 
-/// The ports of client and server of the flow that arrives as number `number` during a run. They repeat after 56 million flows.
+/// The ports of client and server of the flow that arrives as number `number` during a run. They repeat after 56
+/// million flows.
 pub fn of_arrival(number: u64) -> (u16, u16) {
     let clients = u64::from(CLIENTS);
     (FIRST_CLIENT + (number % clients) as u16, FIRST_SERVER + (number / clients % SERVERS) as u16)
 }
 
-/// The client port after the one at `offset` of the ephemeral range, and its own offset. After the last comes the first.
+/// The client port after the one at `offset` of the ephemeral range, and its own offset. After the last comes the
+/// first.
 pub fn next_client(offset: u16) -> (u16, u16) {
     let next = (offset + 1) % CLIENTS;
     (FIRST_CLIENT + next, next)

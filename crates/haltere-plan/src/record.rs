@@ -8,6 +8,7 @@ mod sender;
 pub use delay::{DelayOf, DelayRecord, PacketFate, PacketRecord, StateOf, StateSample};
 pub use sender::{SenderEvent, SenderView};
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use haltere_transport::Info;
 use haltere_transport::multipath::{Coefficient, PathInfo};
@@ -29,8 +30,8 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
-    /// Flows that started during the run, in order of their end; at last those that did not end. Then the responses to requests of
-    /// each flow of the plan.
+    /// Flows that started during the run, in order of their end; at last those that did not end. Then the responses to
+    /// requests of each flow of the plan.
     pub completions: Vec<Completion>,
     /// Web pages, each flow in order of time.
     #[serde(default)]
@@ -41,7 +42,14 @@ pub struct Record {
     /// Telephone calls, one a flow.
     #[serde(default)]
     pub voices: Vec<VoiceRecord>,
-    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is between.
+    /// Programs, each flow's server before its client.
+    #[serde(default)]
+    pub programs: Vec<ProgramRecord>,
+    /// Connections of programs, as the network saw them.
+    #[serde(default)]
+    pub sockets: Vec<SocketRecord>,
+    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is
+    /// between.
     #[serde(default)]
     pub measured: (Time, Time),
     /// Samples of the paths of multipath connections, in order of time, the end included.
@@ -198,6 +206,59 @@ pub struct VoiceRecord {
     pub mos: f64,
 }
 
+/// A program that ran as a flow's client or server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// It is the client.
+    pub is_client: bool,
+    /// Its name and its arguments, as it was started.
+    pub command: String,
+    /// When it started; a server starts before the run.
+    pub start: Time,
+    /// When it ended by itself, or at the flow's stop. `None`: it ran until the end of the run.
+    pub end: Option<Time>,
+    /// Its exit status; 128 and more: the signal that ended it, plus 128. `None`: it ran until the end of the run.
+    pub status: Option<i32>,
+    /// What it wrote: `stdout`, `stderr`, then each file in its folder, by name.
+    pub outputs: Vec<(String, Output)>,
+}
+
+/// What a program wrote to one place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// All bytes that it wrote.
+    pub bytes: u64,
+    /// The last of them, as text.
+    pub text: String,
+}
+
+/// The packets of one connection in one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketRecord {
+    /// Index of the node that sent. `u32::MAX`: the row counts all connections beyond the 4096 that are counted one by one.
+    pub from: u32,
+    /// Index of the node that received.
+    pub to: u32,
+    /// The IP protocol number.
+    pub protocol: u8,
+    /// The sender's port.
+    pub from_port: u16,
+    /// The receiver's port.
+    pub to_port: u16,
+    /// Packets that came from the sender.
+    pub sent: u64,
+    /// Packets that reached the receiver.
+    pub delivered: u64,
+    /// Of these, packets marked CE.
+    pub marked: u64,
+    /// Their payload: IPv4 packets less 52 bytes (TCP) or 28 bytes (UDP and others) of headers.
+    pub payload: u64,
+    /// Of this, payload after the warm-up.
+    pub payload_after_warmup: u64,
+}
+
 /// A flow that started during the run, or a response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
@@ -215,9 +276,9 @@ pub struct Completion {
     pub start: Time,
     /// When its last byte was delivered to the application; [`Time::NEVER`]: not before the run ended.
     pub end: Time,
-    /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data, and the
-    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others. A response has the propagation
-    /// of its request instead of the handshake.
+    /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data,
+    /// and the time of all its bytes, headers included, on the slowest link, of its first packet on the others. A
+    /// response has the propagation of its request instead of the handshake.
     pub ideal: Dur,
 }
 
@@ -253,7 +314,8 @@ impl Depths {
 }
 
 impl LinkRecord {
-    /// From the counters at the end of the warm-up and at the end of the run, where the peak was counted anew in between.
+    /// From the counters at the end of the warm-up and at the end of the run, where the peak was counted anew in
+    /// between.
     pub fn new(warmup: &LinkCounters, end: &LinkCounters) -> LinkRecord {
         let after_warmup = LinkCounters {
             arrived: end.arrived - warmup.arrived,

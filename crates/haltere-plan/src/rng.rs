@@ -1,8 +1,8 @@
-//! Random streams: one per component, so that two variants of an experiment, and both worlds, draw the same random numbers.
-//! Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021): xoshiro256++;
-//! its state is filled by SplitMix64, as the authors advise. Names are hashed with FNV-1a (64 bits).
-//! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer arithmetic
-//! and `libm` only, so the same numbers come out on every platform.
+//! Random streams: one per component, so that two variants of an experiment, and both worlds, draw the same random
+//! numbers. Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021):
+//! xoshiro256++; its state is filled by SplitMix64, as the authors advise. Names are hashed with FNV-1a (64 bits).
+//! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer
+//! arithmetic and `libm` only, so the same numbers come out on every platform.
 
 use haltere_units::Dur;
 use serde::{Deserialize, Serialize};
@@ -97,9 +97,10 @@ impl Rng {
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
     }
-    /// A span drawn from `law`.
+    /// A span drawn from `law`, at most a century: longer than any run, and short enough to be added to a time.
     pub fn span(&mut self, law: DurationDistribution) -> Dur {
-        match law {
+        const CENTURY: Dur = Dur::from_secs(100 * 365 * 86_400);
+        let span = match law {
             DurationDistribution::Constant(span) => span,
             DurationDistribution::Exponential(mean) => mean.mul_f64(-libm::log(1.0 - self.uniform())),
             DurationDistribution::Uniform(low, high) => low + high.saturating_sub(low).mul_f64(self.uniform()),
@@ -109,13 +110,15 @@ impl Rng {
                 mean.mul_f64(scale * libm::pow(1.0 - self.uniform(), -1.0 / shape))
             }
             DurationDistribution::Normal(mean, sd) => loop {
-                // Truncated: a value below zero is drawn again. At most half of them are, as the mean is not below zero.
+                // Truncated: a value below zero is drawn again. At most half of them are, as the mean is not below
+                // zero.
                 let ns = mean.as_ns() as f64 + sd.as_ns() as f64 * self.normal();
                 if ns >= 0.0 {
                     break Dur::from_ns((ns + 0.5) as u64);
                 }
             },
-        }
+        };
+        span.min(CENTURY)
     }
     /// A number drawn from the standard normal distribution (Box and Muller, one of the two values).
     pub(crate) fn normal(&mut self) -> f64 {
@@ -180,6 +183,15 @@ mod tests {
             // The widest (exponential) has a standard error of 10 ms / sqrt(200000) = 0.022 ms; five of them.
             assert!((got - 0.010).abs() < 0.000_11, "{law:?}: mean {got}");
         }
+    }
+    #[test]
+    fn a_law_without_bounds_gives_spans_that_can_be_added_to_a_time() {
+        let law = DurationDistribution::Pareto(Dur::from_secs(365 * 86_400), 1.000_000_1);
+        let mut rng = Rng::new(7, "pareto");
+        let most = (0..1_000_000).map(|_| rng.span(law)).max();
+        assert!(most.and_then(|span| haltere_units::Time::from_ns(1 << 60).checked_add(span)).is_some(), "{most:?}");
+        let law = DurationDistribution::Exponential(Dur::MAX);
+        assert!((0..100).all(|_| rng.span(law) <= Dur::from_secs(100 * 365 * 86_400)));
     }
     #[test]
     fn a_normal_law_has_its_deviation_and_its_tails() {

@@ -17,9 +17,9 @@ use haltere_units::{Dur, Time};
 pub struct Routes {
     delays: Vec<Dur>,
     /// The links that leave each node, with the node at their end.
-    out: Ends,
+    out: Adjacency,
     /// The links that enter each node, with the node at their start.
-    into: Ends,
+    into: Adjacency,
     found: BTreeMap<(usize, usize), Option<Vec<usize>>>,
     /// By node: how many links every node is away from it.
     away: BTreeMap<usize, Arc<[u32]>>,
@@ -27,15 +27,15 @@ pub struct Routes {
 
 /// The links at each node, with the node at their other end, in the order of the plan: one list for all nodes.
 #[derive(Debug, Clone)]
-struct Ends {
+struct Adjacency {
     /// Where each node's links begin, and at last where they all end.
     starts: Vec<u32>,
     links: Vec<(u32, u32)>,
 }
 
-impl Ends {
+impl Adjacency {
     /// Of so many nodes; each link is given by the node that it is for and the node at its other end.
-    fn new(nodes: usize, ends: impl Iterator<Item = (usize, usize)> + Clone) -> Ends {
+    fn new(nodes: usize, ends: impl Iterator<Item = (usize, usize)> + Clone) -> Adjacency {
         let mut starts = vec![0; nodes + 1];
         for (node, _) in ends.clone() {
             starts[node + 1] += 1;
@@ -48,7 +48,7 @@ impl Ends {
             links[next[node] as usize] = (link as u32, other as u32);
             next[node] += 1;
         }
-        Ends { starts, links }
+        Adjacency { starts, links }
     }
     fn nodes(&self) -> usize {
         self.starts.len() - 1
@@ -81,8 +81,8 @@ impl Routes {
     /// Over these links, each given by the indices of its two nodes and its delay.
     pub fn new(nodes: usize, links: impl IntoIterator<Item = (usize, usize, Dur)>) -> Routes {
         let links: Vec<_> = links.into_iter().collect();
-        let out = Ends::new(nodes, links.iter().map(|&(from, to, _)| (from, to)));
-        let into = Ends::new(nodes, links.iter().map(|&(from, to, _)| (to, from)));
+        let out = Adjacency::new(nodes, links.iter().map(|&(from, to, _)| (from, to)));
+        let into = Adjacency::new(nodes, links.iter().map(|&(from, to, _)| (to, from)));
         let delays = links.into_iter().map(|(.., delay)| delay).collect();
         Routes { delays, out, into, found: BTreeMap::new(), away: BTreeMap::new() }
     }
@@ -100,6 +100,14 @@ impl Routes {
         routes
     }
 
+    /// The [path](Self::path) from one node to another, or with a key one of several equal ones,
+    /// [spread](Self::spread).
+    pub fn choose(&mut self, from: usize, to: usize, key: Option<u64>) -> Option<Vec<usize>> {
+        match key {
+            Some(key) => self.spread(from, to, key),
+            None => self.path(from, to),
+        }
+    }
     /// The links from one node to another, in order; `None` where there is no way. From a node to itself: no links.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Vec<usize>> {
         let (mut here, mut there) = (from, to);
@@ -130,8 +138,8 @@ impl Routes {
         Some(head)
     }
 
-    /// A path of the fewest links from one node to another; where there are several, each node on the way chooses its next link
-    /// by a hash of `key` (equal-cost multi-path). `None` where there is no way.
+    /// A path of the fewest links from one node to another; where there are several, each node on the way chooses its
+    /// next link by a hash of `key` (equal-cost multi-path). `None` where there is no way.
     pub fn spread(&mut self, from: usize, to: usize, key: u64) -> Option<Vec<usize>> {
         // Nodes with one link in have their distances from those of the node before: only routers are remembered.
         let (mut goal, mut tail) = (to, Vec::new());
@@ -232,7 +240,8 @@ pub struct NextHops {
 }
 
 impl NextHops {
-    /// Paths of the fewest links over these, each given by its two nodes; of equals, the one given first. The routes change as given.
+    /// Paths of the fewest links over these, each given by its two nodes; of equals, the one given first. The routes
+    /// change as given.
     pub fn new(nodes: usize, ends: &[(usize, usize)], reroutes: &[Reroute]) -> NextHops {
         let mut tables = vec![(Time::ZERO, next_hops(nodes, ends, &[]))];
         for reroute in reroutes {

@@ -3,8 +3,8 @@
 use alloc::collections::LinkedList;
 use alloc::vec::Vec;
 
-/// A list that only grows at its end. No allocation is larger than [`CHUNK`] bytes, however long it is, because a kernel gives no more
-/// than 4 MB in one piece and may refuse even much less.
+/// A list that only grows at its end. No allocation is larger than [`CHUNK`] bytes, however long it is, because a
+/// kernel gives no more than 4 MB in one piece and may refuse even much less.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series<T>(LinkedList<Vec<T>>);
 

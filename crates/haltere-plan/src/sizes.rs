@@ -1,7 +1,7 @@
 //! Distributions of sizes: laws with parameters, and tables of a distribution function, published or the user's own.
 //!
-//! A table has one point a line: a size in bytes and the part of the flows that are at most so large. Between two points
-//! sizes are spread evenly; all flows up to the first point's part have its size.
+//! A table has one point a line: a size in bytes and the part of the flows that are at most so large. Between two
+//! points sizes are spread evenly; all flows up to the first point's part have its size.
 
 use crate::rng::Rng;
 use alloc::format;
@@ -42,7 +42,8 @@ impl SizeDistribution {
     pub fn constant(bytes: Bytes) -> SizeDistribution {
         SizeDistribution::Table([(bytes.as_f64(), 1.0)].into())
     }
-    /// Lognormal with this mean in bytes. `sigma` is the standard deviation of the logarithm: mean = exp(mu + sigma^2 / 2).
+    /// Lognormal with this mean in bytes. `sigma` is the standard deviation of the logarithm: mean = exp(mu + sigma^2 /
+    /// 2).
     pub fn lognormal(mean: f64, sigma: f64) -> SizeDistribution {
         SizeDistribution::Lognormal(libm::log(mean) - sigma * sigma / 2.0, sigma)
     }
@@ -147,8 +148,8 @@ mod tests {
     }
     #[test]
     fn laws_have_the_means_and_medians_of_their_formulas() {
-        // By hand: exponential ln 2 mean; lognormal exp(mu) = mean exp(-sigma^2 / 2); Pareto scale 2^(1/shape), where the
-        // mean of 30 kB and the shape 2.5 give a scale of 18 kB.
+        // By hand: exponential ln 2 mean; lognormal exp(mu) = mean exp(-sigma^2 / 2); Pareto scale 2^(1/shape), where
+        // the mean of 30 kB and the shape 2.5 give a scale of 18 kB.
         let laws = [
             (SizeDistribution::Exponential(30_000.0), 20_794.4),
             (SizeDistribution::lognormal(30_000.0, 1.0), 18_195.9),
@@ -160,7 +161,8 @@ mod tests {
             let mut drawn: Vec<f64> = (0..n).map(|_| law.draw(&mut rng).as_f64()).collect();
             drawn.sort_by(f64::total_cmp);
             let (mean, middle) = (drawn.iter().sum::<f64>() / f64::from(n), drawn[n as usize / 2]);
-            // Standard errors of the mean: at most 1.3 times the mean over sqrt(n) = 0.3 %; five of them. Medians are closer.
+            // Standard errors of the mean: at most 1.3 times the mean over sqrt(n) = 0.3 %; five of them. Medians are
+            // closer.
             assert!((mean / 30_000.0 - 1.0).abs() < 0.015, "{law:?}: mean {mean}");
             assert!((middle / median - 1.0).abs() < 0.015, "{law:?}: median {middle} for {median}");
         }

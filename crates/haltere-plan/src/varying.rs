@@ -1,19 +1,20 @@
 //! Lines whose rate or delay changes in the course of a run.
 //!
-//! Source of the trace: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 4 (link
-//! emulation). Deviations: times are exact where Mahimahi acts on whole milliseconds.
+//! Source of the trace: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 4
+//! (link emulation). Deviations: times are exact where Mahimahi acts on whole milliseconds.
 //! Model: two kinds of capacity besides a constant rate.
-//! - A *schedule*: a rate that is constant between steps. A packet of `b` bits that begins at `s` ends at the `e` for which
-//!   the integral of the rate from `s` to `e` is `b`, to the nanosecond; what is cut off is carried to the next packet.
-//! - A *trace*: instants, each of which delivers up to so many bytes of what waits then. A packet leaves the queue at the
-//!   first instant that has bytes left and is delivered with its last byte; what an instant does not use is lost. After the
-//!   last instant the trace begins again: that instant is its period.
+//! - A *schedule*: a rate that is constant between steps. A packet of `b` bits that begins at `s` ends at the `e` for
+//!   which the integral of the rate from `s` to `e` is `b`, to the nanosecond; what is cut off is carried to the next
+//!   packet.
+//! - A *trace*: instants, each of which delivers up to so many bytes of what waits then. A packet leaves the queue at
+//!   the first instant that has bytes left and is delivered with its last byte; what an instant does not use is lost.
+//!   After the last instant the trace begins again: that instant is its period.
 //!
-//! With a *burst* an idle line saves up: at most the time of the burst at a constant rate; of a schedule the latest time since when
-//! it could have carried the burst.
+//! With a *burst* an idle line saves up: at most the time of the burst at a constant rate; of a schedule the latest
+//! time since when it could have carried the burst.
 //!
-//! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else a
-//! binary search. Both worlds send through [`Line`].
+//! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else
+//! a binary search. Both worlds send through [`Line`].
 
 use alloc::sync::Arc;
 use haltere_units::{Bytes, Dur, Prob, Rate, Serialisation, Time};
@@ -123,9 +124,20 @@ impl Steps<Rate> {
         let (from, rate) = value.unwrap_or((Dur::ZERO, self.first));
         (rate, Time::from_ns(round) + from)
     }
+    /// The length of a round and what it carries, in bits times 10^9; `None`: nothing repeats. From any instant on, one
+    /// round carries this.
+    fn round(&self) -> Option<(Dur, u128)> {
+        self.repeat.map(|repeat| (repeat, self.step_by_step(Time::ZERO, Time::ZERO + repeat)))
+    }
     /// The latest instant from which on to `now` so much is carried, in bits times 10^9; not before `earliest`.
-    fn back(&self, now: Time, work_needed: u128, earliest: Time) -> Time {
+    fn back(&self, now: Time, work_needed: u128, earliest: Time, round: Option<(Dur, u128)>) -> Time {
         let (mut at, mut left) = (now, work_needed);
+        if let Some((span, work)) = round.filter(|_| left > 0 && earliest < now) {
+            let most = u128::from(now.since(earliest).as_ns() / span.as_ns());
+            let rounds = (left - 1).checked_div(work).map_or(most, |rounds| rounds.min(most));
+            at = now.saturating_sub(Dur::from_ns(span.as_ns() * rounds as u64));
+            left -= work * rounds;
+        }
         while left > 0 && at > earliest {
             let (rate, from) = self.before(at);
             let from = from.max(earliest);
@@ -139,6 +151,11 @@ impl Steps<Rate> {
     }
     /// Bits times 10^9 from one instant to another.
     fn integral(&self, from: Time, to: Time) -> u128 {
+        let Some((span, work)) = self.round() else { return self.step_by_step(from, to) };
+        let rounds = to.since(from).as_ns() / span.as_ns();
+        work * u128::from(rounds) + self.step_by_step(from + Dur::from_ns(span.as_ns() * rounds), to)
+    }
+    fn step_by_step(&self, from: Time, to: Time) -> u128 {
         let (mut sum, mut now) = (0, from);
         while now < to {
             let (rate, until) = self.at(now);
@@ -204,6 +221,8 @@ enum Transmitter {
     Constant(Serialisation),
     Schedule {
         rates: Steps<Rate>,
+        /// The length of a round and what it carries.
+        round: Option<(Dur, u128)>,
         /// Bits times 10^9 of the packets so far that did not fill a nanosecond.
         owed: u128,
     },
@@ -227,7 +246,7 @@ impl Line {
     pub fn new(varying: &Varying, delay: Dur) -> Line {
         let transmitter = match &varying.capacity {
             Capacity::Constant(rate) => Transmitter::Constant(Serialisation::new(*rate)),
-            Capacity::Schedule(rates) => Transmitter::Schedule { rates: rates.clone(), owed: 0 },
+            Capacity::Schedule(rates) => Transmitter::Schedule { rates: rates.clone(), round: rates.round(), owed: 0 },
             Capacity::Trace(trace) => Transmitter::Trace {
                 number: trace.first_from(Time::ZERO),
                 left: trace.opportunity.as_u64(),
@@ -256,13 +275,23 @@ impl Line {
         }
         next
     }
-    /// When the last of the `bytes` leaves that the line takes at `at`, which [`ready`](Line::ready) gave; never, where the
-    /// rate stays zero.
+    /// When the last of the `bytes` leaves that the line takes at `at`, which [`ready`](Line::ready) gave; never, where
+    /// the rate stays zero.
     pub fn send(&mut self, at: Time, bytes: Bytes) -> Time {
         match &mut self.transmitter {
             Transmitter::Constant(line) => at + line.next(bytes),
-            Transmitter::Schedule { rates, owed } => {
+            Transmitter::Schedule { rates, round, owed } => {
                 let (mut now, mut left) = (at, u128::from(bytes.as_u64()) * 8_000_000_000 + *owed);
+                if let Some((span, work)) = *round
+                    && left > work
+                {
+                    let Some(rounds) = (left - 1).checked_div(work) else { return Time::NEVER };
+                    let whole = u64::try_from(rounds).ok().and_then(|rounds| span.as_ns().checked_mul(rounds));
+                    let Some(later) = whole.and_then(|whole| now.checked_add(Dur::from_ns(whole))) else {
+                        return Time::NEVER;
+                    };
+                    (now, left) = (later, left - work * rounds);
+                }
                 loop {
                     let (rate, until) = rates.at(now);
                     if until == Time::NEVER && rate == Rate::ZERO {
@@ -295,8 +324,8 @@ impl Line {
     #[inline]
     pub fn saved_since(&self, now: Time, free_at: Time, burst: Burst) -> Time {
         let since = match &self.transmitter {
-            Transmitter::Schedule { rates, .. } if burst.bytes > Bytes::ZERO && free_at < now => {
-                rates.back(now, u128::from(burst.bytes.as_u64()) * 8_000_000_000, free_at)
+            Transmitter::Schedule { rates, round, .. } if burst.bytes > Bytes::ZERO && free_at < now => {
+                rates.back(now, u128::from(burst.bytes.as_u64()) * 8_000_000_000, free_at, *round)
             }
             Transmitter::Schedule { .. } => now,
             _ => now.saturating_sub(burst.time),
@@ -360,6 +389,17 @@ mod tests {
         assert_eq!(send(&mut line, at(98_000), 500), at(150_000 + 1000), "2 ms, and 1 ms of the next round, and 1 ms");
         let mut line = super::tests::line(Capacity::Schedule(steps(1_000_000, &[(1, 0)], None)));
         assert_eq!(send(&mut line, Time::ZERO, 250), Time::NEVER);
+    }
+    #[test]
+    fn rounds_of_nanoseconds_take_no_longer_than_rounds_of_seconds() {
+        // 1 kbit/s and 3 kbit/s for a nanosecond each: 2 kbit/s, so that 1250 bytes take 5 s in 2.5 * 10^9 rounds.
+        let rates = Steps { repeat: Some(Dur::from_ns(2)), ..steps(1000, &[], None) };
+        let rates = Steps { steps: [(Dur::from_ns(1), Rate::from_bps(3000))].into(), ..rates };
+        assert_eq!(rates.integral(Time::ZERO, at(10_000_000)), 20_000 * 1_000_000_000);
+        let mut line = line(Capacity::Schedule(rates));
+        assert_eq!(send(&mut line, Time::ZERO, 1250), at(5_000_000));
+        let burst = Burst { bytes: Bytes::new(250), time: Dur::ZERO };
+        assert_eq!(line.saved_since(at(8_000_000), at(5_000_000), burst), at(7_000_000), "2 kbit in 1 s");
     }
     #[test]
     fn a_schedule_saves_up_what_it_could_have_carried() {

@@ -1,11 +1,12 @@
-//! One direction of a telephone call: when its packets leave, and what the listener hears of them.
-//! Source: ITU-T G.107 (2015) for the rating R, its loss term (equation 7-29, random loss) and the opinion score (annex B); R. Cole and
-//! J. Rosenbluth, "Voice over IP performance monitoring", ACM SIGCOMM Computer Communication Review 31(2), 2001, for the delay term.
-//! Model: R = 93.2 - Id - Ie_eff. Of the one-way delay d in ms, from mouth to ear: Id = 0.024 d + 0.11 (d - 177.3) H(d - 177.3). Of the
-//! lost part P in per cent, late packets included: Ie_eff = Ie + (95 - Ie) P / (P + Bpl). The score is
-//! MOS = 1 + 0.035 R + 7e-6 R (R - 60) (100 - R), at least 1 and at most 4.5. The playout buffer is fixed: the first packet
-//! is played `playout` after it arrives, and each later one at its own time from there; who comes later is lost to the listener.
-//! Units: ms inside of the formulas. Known problems: losses count as random, a burst as so many losses; echo is left out.
+//! One direction of a telephone call: when its packets leave, and what the listener hears of them. Source: ITU-T G.107
+//! (2015) for the rating R, its loss term (equation 7-29, random loss) and the opinion score (annex B); R. Cole and J.
+//! Rosenbluth, "Voice over IP performance monitoring", ACM SIGCOMM Computer Communication Review 31(2), 2001, for the
+//! delay term. Model: R = 93.2 - Id - Ie_eff. Of the one-way delay d in ms, from mouth to ear: Id = 0.024 d + 0.11 (d -
+//! 177.3) H(d - 177.3). Of the lost part P in per cent, late packets included: Ie_eff = Ie + (95 - Ie) P / (P + Bpl).
+//! The score is MOS = 1 + 0.035 R + 7e-6 R (R - 60) (100 - R), at least 1 and at most 4.5. The playout buffer is fixed:
+//! the first packet is played `playout` after it arrives, and each later one at its own time from there; who comes
+//! later is lost to the listener. Units: ms inside of the formulas. Known problems: losses count as random, a burst as
+//! so many losses; echo is left out.
 
 use crate::app::positive_span;
 use crate::app::voip::VoipPlan;
@@ -141,7 +142,8 @@ mod tests {
     fn the_rating_follows_its_formulas() {
         let r = |ms, lost, sent| rating(&g711(), Dur::from_ms(ms), lost, sent);
         let close = |got: f64, want: f64| assert!((got - want).abs() < 1e-3, "{got} for {want}");
-        // By hand: 93.2 - 0.024 * 100 = 90.8. With 1 % loss 95 / 26.1 = 3.640 less. At 277.3 ms 6.655 + 11 less than 93.2.
+        // By hand: 93.2 - 0.024 * 100 = 90.8. With 1 % loss 95 / 26.1 = 3.640 less. At 277.3 ms 6.655 + 11 less than
+        // 93.2.
         close(r(100, 0, 100), 90.8);
         close(r(100, 1, 100), 90.8 - 3.6398);
         close(rating(&g711(), Dur::from_us(277_300), 0, 100), 93.2 - 6.6552 - 11.0);
@@ -157,7 +159,8 @@ mod tests {
         for number in 0..4 {
             assert_eq!(call.send(), Time::ZERO + Dur::from_ms(10 + 20 * (number + 1)));
         }
-        // The first is played 60 ms after it arrives: 90 ms after each packet left. The third comes later, the fourth never.
+        // The first is played 60 ms after it arrives: 90 ms after each packet left. The third comes later, the fourth
+        // never.
         assert!(
             call.arrive(0, Dur::from_ms(30)) && call.arrive(1, Dur::from_ms(89)) && call.arrive(2, Dur::from_ms(91))
         );

@@ -1,4 +1,5 @@
-//! How a record's named values are written: the name, and the bits of the number, so that every number is read back as it was.
+//! How a record's named values are written: the name, and the bits of the number, so that every number is read back as
+//! it was.
 
 use alloc::vec::Vec;
 use serde::ser::{SerializeSeq, Serializer};

@@ -1,4 +1,5 @@
-//! Worked examples: the least time of a transfer, flows between given pairs, flows that are replayed, and what not every world has.
+//! Worked examples: the least time of a transfer, flows between given pairs, flows that are replayed, and what not
+//! every world has.
 
 use haltere_congestion::CongestionParams;
 use haltere_plan::app::TcpPlan;
@@ -27,7 +28,8 @@ fn the_least_time_is_the_first_packet_over_each_link_and_the_rest_over_the_slowe
     let (plan, mss) = (row(), Bytes::new(1000));
     let least = |there: &[usize], bytes| ideal(&plan, (there, &[2]), Bytes::new(bytes), mss);
     assert_eq!((delay(&plan, &[0, 1, 2]), delay(&plan, &[])), (Dur::from_ms(7), Dur::ZERO));
-    // Three packets with 66 bytes of headers each, 2698 bytes. The first, of 1066, takes 1066 us and 533 us; the rest follow at 8 Mbit/s.
+    // Three packets with 66 bytes of headers each, 2698 bytes. The first, of 1066, takes 1066 us and 533 us; the rest
+    // follow at 8 Mbit/s.
     assert_eq!(least(&[0, 1], 2500), Dur::from_us(7000 + 1066 + 533 + 1632));
     assert_eq!(least(&[1, 0], 2500), least(&[0, 1], 2500));
     // One packet of 67 bytes.

@@ -2,6 +2,7 @@
 
 use haltere_congestion::CongestionParams;
 use haltere_plan::app::outside::OutsidePlan;
+use haltere_plan::app::program::{ProgramPlan, Ready};
 use haltere_plan::app::{Protocol, TcpPlan};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::link::{Link, Sink};
@@ -161,6 +162,14 @@ fn kinds() -> Vec<AppPlan> {
             robustness: 25.1,
         }
         .into(),
+        Box::new(ProgramPlan {
+            client: vec!["true".into()],
+            server: Vec::new(),
+            ready: Ready::Port(80),
+            environment: Default::default(),
+            expect: 0,
+        })
+        .into(),
         Box::new(OutsidePlan { tcp: tcp(), source: Default::default() }).into(),
     ]
 }
@@ -312,7 +321,8 @@ impl Sink<Packet> for Seen {
     }
 }
 
-/// So many packets a millisecond for 400 ms over a line that carries one a millisecond; the link then runs until it is empty.
+/// So many packets a millisecond for 400 ms over a line that carries one a millisecond; the link then runs until it is
+/// empty.
 fn overloaded(queue: QueueParams, ecn: Ecn, each_ms: u64, reflects: bool) -> (Seen, LinkCounters, u64) {
     let plain = LinkPlan::plain(0, 1, Some(Rate::from_mbps(10)), Dur::from_ms(2), queue);
     let plan = LinkPlan { rtt: Some(Dur::from_ms(10)), ..plain };

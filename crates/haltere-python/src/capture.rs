@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// The Python error of a capture in that file: all but an end by the caller is the input's.
+/// The Python error for a capture in that file. Everything but a cancellation is an input error.
 fn told(path: &str, error: CaptureError) -> PyErr {
     match error {
         CaptureError::Cancelled => HaltereError::new_err("ended by the caller"),
@@ -30,13 +30,13 @@ fn json(report: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| HaltereError::new_err(error.to_string()))
 }
 
-/// Opens a capture, and says its size. A pipe has none and is not waited for.
+/// Opens a capture and returns its size. A pipe has none, so it is refused.
 fn opened(path: &str) -> PyResult<(File, u64)> {
     let opened = open_regular(Path::new(path)).and_then(|file| file.metadata().map(|found| (file, found.len())));
     opened.map_err(|error| told(path, CaptureError::Open(error)))
 }
 
-/// How far: of `total` bytes, so many.
+/// Reports progress out of `total` bytes.
 fn watch(progress: Option<&Progress>, total: u64) -> Watch<'_> {
     if let Some(progress) = progress {
         progress.end_ns.store(total, Ordering::Relaxed);
@@ -44,7 +44,7 @@ fn watch(progress: Option<&Progress>, total: u64) -> Watch<'_> {
     Watch { read: progress.map(|p| &p.at_ns), cancel: progress.map(|p| &p.cancelled), before: 0 }
 }
 
-/// What is asked of the classifiers; what is left out is as in [`replay::Options`].
+/// Options of the classifiers; defaults are those of [`replay::Options`].
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Asked {
@@ -104,7 +104,8 @@ pub(crate) fn capture_flows(py: Python<'_>, path: &str, progress: Option<&Bound<
     })
 }
 
-/// Which flows of captures share a bottleneck. A capture is one file or the files of its directions. Options and report are JSON.
+/// Which flows of captures share a bottleneck. A capture is one file or the files of its directions. Options and report
+/// are JSON.
 #[pyfunction]
 #[pyo3(signature = (captures, options, progress = None))]
 pub(crate) fn capture_correlate(
@@ -119,7 +120,7 @@ pub(crate) fn capture_correlate(
         let places =
             captures.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |path| (i, path.as_str())));
         let (of, paths): (Vec<usize>, Vec<&str>) = places.unzip();
-        // The first file is read twice, and tells how far the others are.
+        // The first file is read twice; its position stands for the progress of all.
         let total = paths.first().map_or(Ok(0), |path| opened(path).map(|(_, size)| size))? * 2;
         let watch = watch(progress, total);
         let open = |file: usize| open_regular(Path::new(paths[file]));

@@ -1,4 +1,4 @@
-//! One tree of errors, and a net under every call: a panic becomes an error that says it is a bug.
+//! The Python exceptions. A panic in any call becomes an exception that says it is a bug.
 
 use haltere_lab::{ErrorKind, ScenarioError};
 use haltere_sim::RunError;
@@ -22,7 +22,7 @@ pub(crate) fn input(error: ScenarioError) -> PyErr {
     }
 }
 
-/// The Python error of a run that did not come to its end.
+/// The Python error of a run that failed.
 pub(crate) fn run(error: RunError) -> PyErr {
     match error {
         RunError::Param { .. } | RunError::Unreachable { .. } => InputError::new_err(error.to_string()),
@@ -31,7 +31,8 @@ pub(crate) fn run(error: RunError) -> PyErr {
     }
 }
 
-/// The Python error of a mechanism from outside that failed. The user's own error is its cause. An interrupt stays what it is.
+/// The Python error of a mechanism from outside that failed. The user's own error is its cause. An interrupt is passed on
+/// unchanged.
 fn outside(fault: &Fault) -> PyErr {
     let text = fault.to_string();
     let Some(cause) = crate::outside::cause(fault) else { return HaltereError::new_err(text) };
@@ -47,7 +48,7 @@ fn outside(fault: &Fault) -> PyErr {
 }
 
 thread_local! {
-    /// Where the last panic of this thread happened.
+    /// Source location of this thread's last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
     /// Whether a panic of this thread is caught by us.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };

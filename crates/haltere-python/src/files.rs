@@ -1,4 +1,4 @@
-//! Files that a run makes beside its tables.
+//! Files that a run writes in addition to its tables.
 
 use haltere_lab::table;
 use haltere_plan::{Plan, Record};
@@ -20,7 +20,7 @@ impl Write for Buffer {
     }
 }
 
-/// The captures for which the plan asks: the link and a buffer each.
+/// The captures that the plan asks for, each with its link and a buffer.
 pub(crate) fn captures(plan: &Plan) -> Vec<(usize, Buffer)> {
     plan.measure.captured.iter().map(|&link| (link, Buffer::default())).collect()
 }
@@ -45,7 +45,7 @@ pub(crate) fn of(plan: &Plan, record: &Record, captures: Vec<(usize, Buffer)>) -
     files
 }
 
-/// The name of a link as that of a file: `left-right` for `left>right`.
+/// A file name for a link: `left-right` for `left>right`.
 fn stem(link: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let stem: String = link.chars().map(plain).collect();

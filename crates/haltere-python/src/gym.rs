@@ -31,7 +31,7 @@ pub(crate) fn gym_actions() -> Vec<Action> {
     gym::ACTIONS.iter().map(|a| (a.name, a.width, a.choices, a.unit, a.low, a.high, a.meaning)).collect()
 }
 
-/// A policy: decides for observations.
+/// A policy, which maps observations to decisions.
 #[pyclass(frozen, module = "haltere._core")]
 pub(crate) struct GymPolicy {
     policy: gym::Policy,
@@ -56,7 +56,7 @@ impl GymPolicy {
     }
 }
 
-/// Environments that are stepped together.
+/// Environments that take their steps together.
 #[pyclass(frozen, module = "haltere._core")]
 pub(crate) struct Gym {
     gym: Mutex<gym::Gym>,
@@ -70,7 +70,7 @@ impl Gym {
     fn lock(&self) -> MutexGuard<'_, gym::Gym> {
         self.gym.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Does `work` without the interpreter.
+    /// Does `work` with the interpreter's lock released.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -86,7 +86,7 @@ fn length(name: &str, got: usize, rule: usize) -> PyResult<()> {
 
 #[pymethods]
 impl Gym {
-    /// So many environments over these networks, on so many threads. `choices` is JSON.
+    /// `envs` environments over these networks, on `threads` threads. `choices` is JSON.
     #[new]
     fn new(
         py: Python<'_>,
@@ -113,7 +113,8 @@ impl Gym {
         length("seeds", seeds.len(), envs)?;
         self.with(py, |gym| gym.reset(&which, &seeds))
     }
-    /// One step of every environment. With `restart` a run that is over is followed by the next; without, it stays as it is.
+    /// One step of every environment. With `restart` a run that is over is followed by the next; without, it stays as
+    /// it is.
     fn step(&self, py: Python<'_>, values: PyBuffer<f64>, restart: bool) -> PyResult<()> {
         let values = values.to_vec(py)?;
         let width = {
@@ -126,7 +127,7 @@ impl Gym {
         }
         self.with(py, |gym| gym.step(&values, restart))
     }
-    /// Writes what the last step or reset showed: fields, exact whole numbers, and flags.
+    /// Writes the results of the last step or reset: fields, exact whole numbers, and flags.
     fn show(&self, py: Python<'_>, rows: PyBuffer<f64>, counters: PyBuffer<i64>, flags: PyBuffer<u8>) -> PyResult<()> {
         let (mut row, mut count, mut flag);
         {

@@ -11,10 +11,8 @@ use haltere_lab::Scenario as Lab;
 use haltere_plan::Fault;
 use haltere_wire::WireError;
 use pyo3::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-/// The Python error: what the user can fix is an `InputError`.
+/// The Python error: an `InputError` if the user can fix it.
 fn told(lab: &Lab, error: BootError) -> PyErr {
     match &error {
         BootError::Guest(failure) => match (failure.fault(), failure) {
@@ -26,28 +24,29 @@ fn told(lab: &Lab, error: BootError) -> PyErr {
     }
 }
 
-/// Whether a guest kernel with those congestion controls can run the scenario (its sweep left aside); raises `InputError` if not.
+/// Whether a guest kernel with those congestion controls can run the scenario (its sweep left aside); raises
+/// `InputError` if not.
 #[pyfunction]
 pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, controls: Vec<String>) -> PyResult<()> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
     py.detach(|| {
-        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        let plan = scenario.plan(0)?;
         guard(|| haltere_wire::check_for(&plan, &controls.join(" ")))?.map_err(|e| match e {
-            WireError::Refused(fault) => error::input(lab.refuse(*fault)),
+            WireError::Refused(fault) => error::input(scenario.lab.refuse(*fault)),
             other => InputError::new_err(other.to_string()),
         })?;
         for (link, words) in kernel_queues(&plan.links) {
             tc::parse(words).map_err(|rule| {
                 let place = format!("link {}", plan.links[link].name);
-                error::input(lab.refuse(Fault::new(place, "queue.tc", rule, format!("`{words}`"))))
+                error::input(scenario.lab.refuse(Fault::new(place, "queue.tc", rule, format!("`{words}`"))))
             })?;
         }
         Ok(())
     })
 }
 
-/// Runs a scenario (its sweep left aside) with that seed in a guest: `vmlinux` is the kernel, `guest` the program that runs in it.
-/// `options` is JSON.
+/// Runs a scenario (its sweep left aside) with that seed in a guest: `vmlinux` is the kernel, `guest` the program that
+/// runs in it. `options` is JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, vmlinux, guest, options = "{}", progress = None))]
 pub(crate) fn kernel_run(
@@ -59,36 +58,40 @@ pub(crate) fn kernel_run(
     options: &str,
     progress: Option<&Bound<'_, Progress>>,
 ) -> PyResult<Run> {
-    let lab = Arc::clone(&scenario.get().lab);
-    let progress = progress.map(|p| p.get());
+    let (scenario, progress) = (scenario.get(), progress.map(|p| p.get()));
     let options: Options = serde_json::from_str(options).map_err(|e| InputError::new_err(format!("options: {e}")))?;
     py.detach(|| {
-        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
-        if let Some(progress) = progress {
-            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
-        }
+        let plan = scenario.plan(seed)?;
+        Progress::begin(progress, &plan);
         let watch = Watch { stop: progress.map(|p| &p.cancelled), progress: progress.map(|p| &p.at_ns) };
         let kernel = Kernel { vmlinux: vmlinux.into(), guest: guest.into() };
-        let done = guard(|| boot::run(&kernel, &plan, &options, watch))?.map_err(|e| told(&lab, e))?;
+        let done = guard(|| boot::run(&kernel, &plan, &options, watch))?.map_err(|e| told(&scenario.lab, e))?;
         Run::of(&plan, &done.record, Some(done.told.to_string()))
     })
 }
 
-/// Processor time in seconds that a run of the scenario (its sweep left aside) takes, to about a factor of two. `options` is JSON.
+/// Processor time in seconds that a run of the scenario (its sweep left aside) takes, to about a factor of two.
+/// `options` is JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, options = "{}"))]
 pub(crate) fn kernel_cost(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str) -> PyResult<f64> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
     let options: Options = serde_json::from_str(options).map_err(|e| InputError::new_err(format!("options: {e}")))?;
-    let plan = py.detach(|| guard(|| lab.plan(0)))?.map_err(error::input)?;
+    let plan = py.detach(|| scenario.plan(0))?;
     Ok(cost::estimate_s(&plan, &options))
 }
 
-/// What a guest kernel says of itself, as JSON; boots it.
+/// Boots a guest kernel and returns its description as JSON.
 #[pyfunction]
 pub(crate) fn kernel_about(py: Python<'_>, vmlinux: String, guest: String) -> PyResult<String> {
     let kernel = Kernel { vmlinux: vmlinux.into(), guest: guest.into() };
     let about = py.detach(|| guard(|| boot::about(&kernel)))?;
     let about = about.map_err(|e| HaltereError::new_err(e.to_string()))?;
     serde_json::to_string(&about).map_err(|e| HaltereError::new_err(e.to_string()))
+}
+
+/// The version of Landlock that confines guests; 0: none.
+#[pyfunction]
+pub(crate) fn kernel_confined() -> i64 {
+    haltere_kernel::boot::landlock_version()
 }

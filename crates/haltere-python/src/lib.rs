@@ -2,13 +2,12 @@
 
 mod capture;
 mod catalogue;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod error;
 mod files;
 mod gym;
 #[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_kernel.rs"]
 mod kernel;
 mod live;
 mod outside;
@@ -19,10 +18,9 @@ mod tables;
 mod traffic;
 #[cfg(target_os = "linux")]
 mod wire;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_wire.rs"]
-mod wire;
 
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{kernel, wire};
 use haltere_units::outside::Makers;
 use pyo3::prelude::*;
 
@@ -38,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use super::gym::{Gym, GymPolicy, gym_actions, gym_counters, gym_fields};
     #[pymodule_export]
-    use super::kernel::{kernel_about, kernel_check, kernel_cost, kernel_run};
+    use super::kernel::{kernel_about, kernel_check, kernel_confined, kernel_cost, kernel_run};
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]
@@ -57,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::traffic::traffic_kinds;
     #[pymodule_export]
-    use super::wire::{wire_check, wire_router, wire_run};
+    use super::wire::{LiveNetwork, wire_check, wire_router, wire_run};
 
     /// Haltere's version.
     #[pymodule_export]

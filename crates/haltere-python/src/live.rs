@@ -1,4 +1,4 @@
-//! Runs that are watched, and changed, while they go on.
+//! Runs that are watched and changed while they go on.
 
 use crate::error::{self, HaltereError, InputError, guard};
 use crate::run::{Progress, Run};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A run that is watched, and changed, while it goes on. One that is never changed gives what `run` gives.
+/// A run that is watched and changed while it goes on. Without changes it gives the results of `run`.
 #[pyclass(frozen, module = "haltere._core")]
 pub(crate) struct Live {
     /// `None` once it is finished, or broken by a panic.
@@ -40,17 +40,13 @@ fn finished() -> PyErr {
     HaltereError::new_err("the live run must be one that goes on, got one that is finished")
 }
 
-fn plan(scenario: &Scenario, seed: u64) -> PyResult<Plan> {
-    guard(|| scenario.lab.plan(seed))?.map_err(error::input)
-}
-
 #[pymethods]
 impl Live {
     #[new]
     fn new(py: Python<'_>, scenario: &Bound<'_, Scenario>, seed: u64) -> PyResult<Live> {
         let scenario = scenario.get();
         py.detach(|| {
-            let plan = plan(scenario, seed)?;
+            let plan = scenario.plan(seed)?;
             let sim = guard(|| Sim::new(plan))?.map_err(error::run)?;
             Ok(Live { sim: Mutex::new(Some(sim)) })
         })
@@ -65,8 +61,8 @@ impl Live {
         let control = progress.map_or_else(RunControl::default, Progress::control);
         py.detach(|| self.with(|sim| sim.advance(sim.now() + Dur::from_secs_f64(seconds), &control)))
     }
-    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`. Those of the flows in `inner` have their
-    /// inner values.
+    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`. Those of the flows in
+    /// `inner` have their inner values.
     #[pyo3(signature = (inner = Vec::new()))]
     fn samples<'py>(&self, py: Python<'py>, inner: Vec<u32>) -> PyResult<Bound<'py, PyDict>> {
         let mut held = self.lock();
@@ -83,20 +79,21 @@ impl Live {
         let probe = held.as_mut().ok_or_else(finished)?.queue_state(link);
         Ok(probe.as_ref().map_or_else(Vec::new, values))
     }
-    /// The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without a sender of TCP.
+    /// The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without
+    /// a sender of TCP.
     fn flow_state(&self, flow: usize) -> PyResult<Vec<Value>> {
         let held = self.lock();
         let state = held.as_ref().ok_or_else(finished)?.flow_state(flow);
         Ok(state.map_or_else(Vec::new, |(info, control)| [sender(&info), values(&control)].concat()))
     }
-    /// From now on `scenario` holds: links may have another rate, delay (both also in their course), jitter, loss and discipline,
-    /// flows may be added after those there are, and a flow may get an earlier stop. Raises `InputError` where it differs otherwise;
-    /// nothing is changed then.
+    /// From now on `scenario` holds: links may have another rate, delay (both also in their course), jitter, loss and
+    /// discipline, flows may be added after those there are, and a flow may get an earlier stop. Raises `InputError`
+    /// where it differs otherwise; nothing is changed then.
     fn change(&self, py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
         let scenario = scenario.get();
         py.detach(|| {
             let seed = self.lock().as_ref().ok_or_else(finished)?.plan().seed;
-            let plan = plan(scenario, seed)?;
+            let plan = scenario.plan(seed)?;
             self.with(|sim| sim.change(plan))
         })
     }

@@ -1,4 +1,4 @@
-//! Quantities as an experiment file writes them: Python reads and spells them here, so that it knows no unit itself.
+//! Quantities with units, so that Python needs no units of its own.
 
 use crate::error::InputError;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
@@ -21,7 +21,7 @@ pub(crate) fn parse_quantity(kind: &str, text: &str) -> PyResult<f64> {
     }
 }
 
-/// A quantity for people: a space before the unit, and the unit in full. What is no quantity stays as it is.
+/// A quantity for people: a space before the unit, and the unit in full. Any other text stays as it is.
 #[pyfunction]
 pub(crate) fn spell_quantity(text: &str) -> String {
     let trimmed = text.trim();
@@ -44,7 +44,7 @@ pub(crate) fn spell_quantity(text: &str) -> String {
     }
 }
 
-/// What the results call a traffic entry without a name: its kind and its place in the file, from 0.
+/// The default name of a traffic entry in the results, from its kind and its position in the file, from 0.
 #[pyfunction]
 pub(crate) fn traffic_name(kind: &str, place: usize) -> String {
     format!("{kind}{}", place + 1)

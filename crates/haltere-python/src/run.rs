@@ -9,11 +9,10 @@ use haltere_plan::{Plan, Record};
 use haltere_sim::RunControl;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far a run is; may be read, and the run ended, from other threads.
+/// The progress of a run. Other threads may read it and cancel the run.
 #[pyclass(frozen, module = "haltere._core")]
 #[derive(Default)]
 pub(crate) struct Progress {
@@ -23,7 +22,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For the simulator: where it looks whether to go on, and where it says how far it is.
+    /// The run of that plan begins; `None`: nobody watches it.
+    pub(crate) fn begin(progress: Option<&Progress>, plan: &Plan) {
+        if let Some(progress) = progress {
+            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
+        }
+    }
+    /// For the simulator: the flag that cancels it, and the counter of its progress.
     pub(crate) fn control(&self) -> RunControl<'_> {
         RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns) }
     }
@@ -35,7 +40,7 @@ impl Progress {
     fn new() -> Progress {
         Progress::default()
     }
-    /// How much of the run is done, from 0 to 1.
+    /// The part of the run that is done, from 0 to 1.
     #[getter]
     fn done(&self) -> f64 {
         match self.end_ns.load(Ordering::Relaxed) {
@@ -54,7 +59,7 @@ impl Progress {
     }
 }
 
-/// A run that came to its end.
+/// A finished run.
 #[pyclass(frozen, module = "haltere._core")]
 pub(crate) struct Run {
     tables: Vec<(&'static str, table::RecordBatch)>,
@@ -66,7 +71,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The result of that plan; `wire` is what the wire adds, as JSON.
+    /// The run of that plan; `wire` is what the wire adds, as JSON.
     pub(crate) fn of(plan: &Plan, record: &Record, wire: Option<String>) -> PyResult<Run> {
         let tables = guard(|| table::tables(plan, record))?;
         Ok(Run {
@@ -117,17 +122,21 @@ impl Run {
     }
 }
 
-/// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own.
+/// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own, or a
+/// flow needs sockets.
 #[pyfunction]
 pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
+    let lab = &scenario.lab;
     py.detach(|| {
-        // A plan takes long to make if it is large, and few experiments have such a queue.
-        if !lab.filled().to_string().contains(r#""kind":"kernel""#) {
+        // A large plan takes long to make, and few experiments have such a queue or flow.
+        let text = lab.filled().to_string();
+        if ![r#""kind":"kernel""#, r#""kind":"program""#].iter().any(|kind| text.contains(kind)) {
             return Ok(());
         }
-        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
-        plan.check_queues().map_err(|fault| error::input(lab.refuse(*fault)))
+        let plan = scenario.plan(0)?;
+        let checked = plan.check_queues().and_then(|()| haltere_sim::check_kinds(&plan));
+        checked.map_err(|fault| error::input(lab.refuse(*fault)))
     })
 }
 
@@ -140,13 +149,10 @@ pub(crate) fn run(
     seed: u64,
     progress: Option<&Bound<'_, Progress>>,
 ) -> PyResult<Run> {
-    let lab = Arc::clone(&scenario.get().lab);
-    let progress = progress.map(|p| p.get());
+    let (scenario, progress) = (scenario.get(), progress.map(|p| p.get()));
     py.detach(|| {
-        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
-        if let Some(progress) = progress {
-            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
-        }
+        let plan = scenario.plan(seed)?;
+        Progress::begin(progress, &plan);
         let control = progress.map_or_else(RunControl::default, Progress::control);
         let buffers = files::captures(&plan);
         let captures = buffers.iter().map(|(link, buffer)| files::capture(&plan, *link, buffer)).collect();

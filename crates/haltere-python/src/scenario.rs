@@ -3,6 +3,7 @@
 use crate::error::{HaltereError, guard, input};
 use crate::outside::languages;
 use haltere_lab::{Scenario as Lab, ScenarioError};
+use haltere_plan::Plan;
 use haltere_units::Time;
 use haltere_units::outside::Outside;
 use pyo3::prelude::*;
@@ -22,10 +23,10 @@ fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, ScenarioError> + Send
     Ok(Scenario { lab: Arc::new(lab) })
 }
 
-/// A text of at least so many bytes takes so long to read that Ctrl-C must be heard meanwhile.
+/// Reading a text of this many bytes takes so long that Ctrl-C must work meanwhile.
 const LONG: usize = 128 << 10;
 
-/// Reads a text. A long one is read by a thread that knows nothing of Python, while this one waits for it or for a signal.
+/// Reads a text. A thread without Python reads a long one, while this thread waits for it or for a signal.
 fn read(
     py: Python<'_>,
     read: fn(&str, &str, &Outside) -> Result<Lab, ScenarioError>,
@@ -43,6 +44,13 @@ fn read(
     }
     let lab = reader.join().map_err(|_| HaltereError::new_err("the thread that reads the experiment broke"))?;
     Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) })
+}
+
+impl Scenario {
+    /// The plan of the run with that seed.
+    pub(crate) fn plan(&self, seed: u64) -> PyResult<Plan> {
+        guard(|| self.lab.plan(seed))?.map_err(input)
+    }
 }
 
 fn json(text: &str) -> PyResult<Value> {
@@ -96,20 +104,22 @@ impl Scenario {
             changes.into_iter().map(|(path, value)| Ok((path, json(&value)?))).collect::<PyResult<Vec<_>>>()?;
         wrap(py, || self.lab.with_all(changes))
     }
-    /// The network drawn, as JSON: nodes and links, those that are alike as one.
+    /// A drawing of the network as JSON: nodes and links, equal ones merged.
     fn drawing(&self, py: Python<'_>) -> PyResult<String> {
         let drawing = py.detach(|| guard(|| self.lab.drawing()))?.map_err(input)?;
         serde_json::to_string(&drawing).map_err(|e| HaltereError::new_err(e.to_string()))
     }
-    /// What a link can carry between each of these instants (seconds, rising) and the next, in bits; `None` if packets take no time.
+    /// What a link can carry between each of these instants (seconds, rising) and the next, in bits; `None` if packets
+    /// take no time.
     fn capacity(&self, py: Python<'_>, link: &str, instants_s: Vec<f64>) -> PyResult<Option<Vec<f64>>> {
         let instants: Vec<Time> =
             instants_s.iter().map(|at| Time::from_ns((at.max(0.0) * 1e9).round() as u64)).collect();
         py.detach(|| guard(|| self.lab.capacity(link, &instants)))?.map_err(input)
     }
-    /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and whether it is watched.
+    /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and
+    /// whether it is watched.
     fn links(&self, py: Python<'_>) -> PyResult<String> {
-        let plan = py.detach(|| guard(|| self.lab.plan(0)))?.map_err(input)?;
+        let plan = py.detach(|| self.plan(0))?;
         let links: Vec<Value> = plan
             .links
             .iter()

@@ -1,4 +1,4 @@
-//! Tables on their way to Python: Arrow's PyCapsule interface, no copy.
+//! Tables for Python without a copy, by Arrow's PyCapsule interface.
 
 use crate::error::HaltereError;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -29,7 +29,7 @@ impl Table {
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
-    /// The table as an Arrow C stream of one batch. The schema asked for may be ignored, says the interface; it is.
+    /// The table as an Arrow C stream of one batch. The interface allows to ignore the requested schema.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -1,11 +1,11 @@
-//! What traffic kinds are, for those who show their results.
+//! Descriptions of traffic kinds, for the code that shows their results.
 
 use haltere_lab::Traffic;
 use haltere_units::outside::KIND;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// What each traffic kind is, by name, as JSON. A source from outside the tree is the kind `outside`.
+/// The description of each traffic kind, by name, as JSON. A source from outside the tree is the kind `outside`.
 #[pyfunction]
 pub(crate) fn traffic_kinds() -> String {
     let told = |name: &&str| Some(((*name).to_owned(), serde_json::to_value(Traffic::about(name)?).ok()?));

@@ -1,7 +1,9 @@
-//! CAKE: common applications kept enhanced. A shaper, tins by DSCP, fair queuing by host and flow, and COBALT in each queue.
+//! CAKE: common applications kept enhanced. A shaper, tins by DSCP, fair queuing by host and flow, and COBALT in each
+//! queue.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a packet goes to the tin of its DSCP and there to the queue of its flow. The shaper says when the next packet may leave: the
-//! packet before takes `length / bandwidth`, with what the link adds to it. It saves up nothing, so it has no bursts.
+//! Model: a packet goes to the tin of its DSCP and there to the queue of its flow. The shaper says when the next packet
+//! may leave: the packet before takes `length / bandwidth`, with what the link adds to it. It saves up nothing, so it
+//! has no bursts.
 //!
 //! ```text
 //!                        tin     +- queue: COBALT -+
@@ -10,11 +12,11 @@
 //!             +- DSCP -> best effort, bulk -----------+    or the one that is due first
 //! ```
 //!
-//! In a tin, flows take turns (deficit round robin, new flows first). A turn is shorter if the flow's host has several bulk flows.
-//! COBALT (`cake/cobalt.rs`) drops by the sojourn time as CoDel, and at random if the queue overflows.
+//! In a tin, flows take turns (deficit round robin, new flows first). A turn is shorter if the flow's host has several
+//! bulk flows. COBALT (`cake/cobalt.rs`) drops by the sojourn time as CoDel, and at random if the queue overflows.
 //!
-//! Units: time ns, bytes. Cost: O(1) a packet; a drop for overflow looks at all queues in use, a flow that comes back soon at those
-//! that decay, and the ACK filter at its flow's queue.
+//! Units: time ns, bytes. Cost: O(1) a packet; a drop for overflow looks at all queues in use, a flow that comes back
+//! soon at those that decay, and the ACK filter at its flow's queue.
 
 mod ack_filter;
 mod cobalt;
@@ -33,19 +35,20 @@ use tin::{Rules, Tin};
 
 /// Shaper, priorities, fair queuing by host and flow, and active queue management in one discipline for home gateways.
 ///
-/// It shapes to `bandwidth`, so that the queue is here and not in the modem. Each tin of `diffserv` has a part of the rate
-/// within which it goes first. Hosts share a tin equally, and flows their host's share.
+/// It shapes to `bandwidth`, so that the queue is here and not in the modem. Each tin of `diffserv` has a part of the
+/// rate within which it goes first. Hosts share a tin equally, and flows their host's share.
 ///
-/// Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
-/// gateways", IEEE LANMAN 2018. Names and defaults are those of tc-cake(8).
+/// Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: a comprehensive queue management solution for
+/// home gateways", IEEE LANMAN 2018. Names and defaults are those of tc-cake(8).
 ///
-/// Deviations: what Linux has and the paper has not: a sparse flow counts for its host once it is a bulk flow, and an empty flow is
-/// kept until its COBALT state is at rest. Square roots are exact. `limit` counts packet lengths; Linux counts buffer memory.
-/// `overhead` is added to the length with the link's framing. Only an acknowledgement without data makes an older one redundant; in Linux
-/// a segment with data does, too. `nat`, `wash`, `ingress`, `autorate-ingress`, `precedence` and `diffserv8` are left out.
+/// Deviations: what Linux has and the paper has not: a sparse flow counts for its host once it is a bulk flow, and an
+/// empty flow is kept until its COBALT state is at rest. Square roots are exact. `limit` counts packet lengths; Linux
+/// counts buffer memory. `overhead` is added to the length with the link's framing. Only an acknowledgement without
+/// data makes an older one redundant; in Linux a segment with data does, too. `nat`, `wash`, `ingress`,
+/// `autorate-ingress`, `precedence` and `diffserv8` are left out.
 ///
-/// Known problems: in the kernel world and in captures packets do not show their acknowledgement numbers, so the ACK filter does
-/// nothing there.
+/// Known problems: in the kernel world and in captures packets do not show their acknowledgement numbers, so the ACK
+/// filter does nothing there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -55,9 +58,11 @@ pub struct Params {
     pub diffserv: Diffserv,
     /// What has a queue of its own, and who shares a tin equally.
     pub isolation: Isolation,
-    /// Round-trip time of the flows, at least 1 us: COBALT's interval. Its target is a twentieth, and 1.5 full packets at least.
+    /// Round-trip time of the flows, at least 1 us: COBALT's interval. Its target is a twentieth, and 1.5 full packets
+    /// at least.
     pub rtt: Dur,
-    /// Bytes that the link adds to each packet; may be negative, if `framing` of the link is more than the link behind has.
+    /// Bytes that the link adds to each packet; may be negative, if `framing` of the link is more than the link behind
+    /// has.
     pub overhead: i32,
     /// The least that a packet takes on the link, in bytes. The default is none.
     pub mpu: u32,
@@ -65,11 +70,11 @@ pub struct Params {
     pub framing: Framing,
     /// Whether acknowledgements that a later one contains are dropped.
     pub ack_filter: AckFilter,
-    /// Whether every queue was late before, as in a router that has run for days. False, as in Linux at the start: the second late
-    /// packet of a queue that was never late is dropped or marked at once, later ones after an interval.
+    /// Whether every queue was late before, as in a router that has run for days. False, as in Linux at the start: the
+    /// second late packet of a queue that was never late is dropped or marked at once, later ones after an interval.
     pub aged: bool,
-    /// Packet or byte limit of all queues together, above 0. Left out: what the rate carries in four times `rtt`, and 4 MiB at
-    /// least; without a rate 15 MB (Linux's `memlimit`).
+    /// Packet or byte limit of all queues together, above 0. Left out: what the rate carries in four times `rtt`, and 4
+    /// MiB at least; without a rate 15 MB (Linux's `memlimit`).
     pub limit: Option<Size>,
 }
 
@@ -175,9 +180,7 @@ impl<P: Pkt> Cake<P> {
         if params.bandwidth == Some(Rate::ZERO) {
             return Err(ParamError::new("bandwidth", "above 0", Rate::ZERO).hint("leave it out for no shaper"));
         }
-        if params.rtt < Dur::from_us(1) {
-            return Err(ParamError::new("rtt", "at least 1us", params.rtt).default_is(Params::default().rtt));
-        }
+        haltere_units::refuse!(params.rtt < Dur::from_us(1), params.rtt, "at least 1us");
         let in_rtts = |rate: Rate| (rate.bytes_in(params.rtt * 4)).as_u64().max(LEAST_LIMIT);
         let usual = Size::Bytes(params.bandwidth.map_or(UNSHAPED_LIMIT, in_rtts));
         let rules =
@@ -218,7 +221,8 @@ impl<P: Pkt> Cake<P> {
         };
         self.total = self.tins.iter().fold(Backlog::default(), sum);
     }
-    /// The tin to be served: with a shaper the highest that is within its part of the rate, else the one that will be first.
+    /// The tin to be served: with a shaper the highest that is within its part of the rate, else the one that will be
+    /// first.
     fn pick(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {
             return (self.total.packets > 0).then_some(0);

@@ -7,8 +7,8 @@ use alloc::string::String;
 use haltere_units::ParamError;
 use serde::{Deserialize, Serialize};
 
-/// A value and a mask for the DS field, the byte of DSCP and ECN: `0x1/0x3` is ECT(1), `0xb8/0xfc` is the DSCP EF. A packet is selected if
-/// its byte under the mask has the value (tc-fq_codel(8)).
+/// A value and a mask for the DS field, the byte of DSCP and ECN: `0x1/0x3` is ECT(1), `0xb8/0xfc` is the DSCP EF. A
+/// packet is selected if its byte under the mask has the value (tc-fq_codel(8)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selector {
@@ -65,7 +65,7 @@ impl schemars::JsonSchema for Selector {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "type": "string", "pattern": r"^\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*/\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*$",
+            "type": "string", "format": "selector", "pattern": r"^\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*/\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*$",
             "description": "value and mask of the DS field: `0x1/0x3` is ECT(1)"
         })
     }

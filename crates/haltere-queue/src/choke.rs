@@ -1,11 +1,11 @@
 //! CHOKe: RED that drops packets of the flows that fill the queue.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue. If both
-//! are of one flow, both are dropped. Otherwise RED decides.
+//! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue.
+//! If both are of one flow, both are dropped. Otherwise RED decides.
 //! Units: as RED. Cost: O(1) a packet; a match moves the packets behind it.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, red, red::Red};
-use haltere_units::{Bytes, ParamError, Prob, Probe, Rate, Size, Time};
+use haltere_units::{ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,38 +18,13 @@ use serde::{Deserialize, Serialize};
 /// Deviations: one comparison for each arrival, as in Linux; the paper's variant with several is left out.
 ///
 /// Known problems: with many flows that do not answer, each is hit as seldom as its share of the queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct Params {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
-    pub limit: Size,
-    /// Average queue at which comparisons and marks start, above 0, in packets or bytes. Left out: a third of `max` (tc-choke(8)).
-    pub min: Option<Size>,
-    /// Average queue at which every packet is marked or dropped, above `min`, in the same unit. Left out: a quarter of `limit`
-    /// (tc-choke(8)).
-    pub max: Option<Size>,
-    /// Probability at `max`, above 0. The default is Linux's (tc-choke(8)).
-    pub probability: Prob,
-    /// Packets that may arrive at once before marking starts. Left out: as RED.
-    pub burst: Option<u32>,
-    /// Rate that tells how many packets an idle time stands for, above 0. Left out: the link's rate.
-    pub bandwidth: Option<Rate>,
-    /// True: mark ECN-capable packets instead of dropping them when RED decides. A match is always dropped.
-    pub ecn: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(1000),
-            min: None,
-            max: None,
-            probability: Prob::of(0.02),
-            burst: None,
-            bandwidth: None,
-            ecn: false,
-        }
-    }
+    /// Comparisons start at `min`. A match is dropped even if it is ECN-capable.
+    #[serde(flatten)]
+    pub red: red::Base,
 }
 
 /// A queue under CHOKe.
@@ -61,17 +36,7 @@ pub struct Choke<P> {
 impl<P: Pkt> Choke<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let red = red::Params {
-            limit: params.limit,
-            min: params.min,
-            max: params.max,
-            probability: params.probability,
-            avpkt: Bytes::new(1000),
-            burst: params.burst,
-            bandwidth: params.bandwidth,
-            ecn: params.ecn,
-            ..red::Params::default()
-        };
+        let red = red::Params { base: params.red.clone(), ..red::Params::default() };
         Ok(Choke { red: Red::new(&red, link)? })
     }
 
@@ -118,16 +83,13 @@ impl<P: Pkt> Qdisc<P> for Choke<P> {
 mod tests {
     use super::*;
     use crate::testing::{Recorder, TestPkt, link};
+    use haltere_units::{Prob, Size};
 
     /// A queue whose average follows the backlog at once, with packets of flows 1, 2, 1, 2, ...
     fn congested() -> (Choke<TestPkt>, Recorder) {
-        let params = Params {
-            min: Some(Size::Packets(2)),
-            max: Some(Size::Packets(900)),
-            burst: Some(2),
-            probability: Prob::of(1e-9),
-            ..Params::default()
-        };
+        let (min, max) = (Some(Size::Packets(2)), Some(Size::Packets(900)));
+        let params =
+            Params { red: red::Base { min, max, burst: Some(2), probability: Prob::of(1e-9), ..Default::default() } };
         let (mut q, mut fate) = (Choke::new(&params, &link()).unwrap(), Recorder::new(3));
         for id in 0..40 {
             q.red.update_average(Time::ZERO);

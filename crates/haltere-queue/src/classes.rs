@@ -1,4 +1,5 @@
-//! What the classful disciplines (`htb`, `drr`) share: which class a packet is in, and the discipline inside each class.
+//! What the classful disciplines (`htb`, `drr`) share: which class a packet is in, and the discipline inside each
+//! class.
 
 use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, drop_tail};
 use alloc::boxed::Box;

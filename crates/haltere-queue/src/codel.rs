@@ -26,9 +26,9 @@ const RESUME_INTERVALS: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Root {
-    /// One Newton step for each drop from the value before, in 16 bits, as in Linux. The result is 29 % too small at count 2
-    /// (the third drop comes after half an interval), 2.5 % at 3 and 4, and under 0.4 % from 10 on. If an episode resumes,
-    /// its first drops come closer together.
+    /// One Newton step for each drop from the value before, in 16 bits, as in Linux. The result is 29 % too small at
+    /// count 2 (the third drop comes after half an interval), 2.5 % at 3 and 4, and under 0.4 % from 10 on. If an
+    /// episode resumes, its first drops come closer together.
     #[default]
     Newton,
     /// Exact, as in the pseudocode of RFC 8289.
@@ -42,12 +42,13 @@ pub enum Root {
 ///
 /// Source: RFC 8289 (pseudocode of section 5).
 ///
-/// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition, as is its selector. The
-/// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in Linux, times count
-/// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue drops all that is
-/// due, as in the RFC and in Linux before 2026; `max_drops` is the limit of later kernels. A queue that is found empty forgets since when its delay
-/// was above `target`, as in the RFC and in Linux from 2026 on; `fq_codel` can follow the kernels before
-/// (`forget_when_empty`). For one queue alone both are the same, since its last packet leaves at most one MTU.
+/// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition, as
+/// is its selector. The control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in
+/// Linux, times count in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue
+/// drops all that is due, as in the RFC and in Linux before 2026; `max_drops` is the limit of later kernels. A queue
+/// that is found empty forgets since when its delay was above `target`, as in the RFC and in Linux from 2026 on;
+/// `fq_codel` can follow the kernels before (`forget_when_empty`). For one queue alone both are the same, since its
+/// last packet leaves at most one MTU.
 ///
 /// Known problems: it acts slowly against traffic that does not respond. One interval of slow start passes unhindered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,15 +82,16 @@ pub struct Law {
     /// How long the delay may stay above `target`, at least `target`. About the largest usual round-trip time; the
     /// default is RFC 8289's (section 4.3).
     pub interval: Dur,
-    /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7). Left out: no such mark.
+    /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7). Left out: no
+    /// such mark.
     pub ce_threshold: Option<Dur>,
     /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold_selector: Option<Selector>,
     /// How the control law takes its square root. The default is Linux's way.
     pub root: Root,
-    /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all that are due
-    /// (RFC 8289 section 5.5), as in Linux before 2026. From then on Linux has 256.
+    /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all that
+    /// are due (RFC 8289 section 5.5), as in Linux before 2026. From then on Linux has 256.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_drops: Option<u32>,
 }
@@ -331,7 +333,8 @@ impl Vars {
         row.push("count", "", f64::from(self.count));
         row.push("dropping", "", f64::from(u8::from(self.dropping)));
     }
-    /// Shows the state, and in the dropping state when the next packet is due to be dropped or marked (time from the start of the run).
+    /// Shows the state, and in the dropping state when the next packet is due to be dropped or marked (time from the
+    /// start of the run).
     fn state(&self, row: &mut Probe) {
         self.probe(row);
         row.push("lastcount", "", f64::from(self.lastcount));
@@ -344,7 +347,8 @@ impl Vars {
 /// `2^32 / sqrt(1)`, kept in its upper 16 bits.
 const INV_SQRT_ONE: u32 = 0xffff_0000;
 
-/// One step of Newton's iteration for `y = 1 / sqrt(count)`: `y <- y (3 - count y^2) / 2`, with `y` as a fraction of 2^32.
+/// One step of Newton's iteration for `y = 1 / sqrt(count)`: `y <- y (3 - count y^2) / 2`, with `y` as a fraction of
+/// 2^32.
 fn newton_step(y: u32, count: u32) -> u32 {
     let y = u64::from(y);
     let square = (y * y) >> 32;
@@ -434,8 +438,8 @@ mod tests {
 
     #[test]
     fn one_dequeue_drops_all_that_is_due() {
-        // After a pause of 4 s, the n-th drop 0.1 s / sqrt(n) after the one before: the sum of 1 / sqrt(n) up to N is about
-        // 2 sqrt(N) - 1.46, so N = ((40 + 1.46) / 2)^2 = 430.
+        // After a pause of 4 s, the n-th drop 0.1 s / sqrt(n) after the one before: the sum of 1 / sqrt(n) up to N is
+        // about 2 sqrt(N) - 1.46, so N = ((40 + 1.46) / 2)^2 = 430.
         let (mut q, mut fate) = full(exact(), Ecn::NotEct);
         for ms in [5, 105] {
             q.dequeue(at(ms), &mut fate);
@@ -510,7 +514,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn from_256_drops_on_the_newton_root_is_the_exact_one_rounded_down() {
-        // By at most one unit of its 16 bits and a thousandth, at every count of the longest episode that a run can have in minutes.
+        // By at most one unit of its 16 bits and a thousandth, at every count of the longest episode that a run can
+        // have in minutes.
         let mut y = INV_SQRT_ONE;
         for count in 2..1 << 22 {
             y = newton_step(y, count);

@@ -1,7 +1,7 @@
 //! DRR: deficit round robin over classes.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a class gets `quantum` bytes at its turn. It sends while its next packet is no longer than what it has left, and keeps the rest
-//! for its next turn. A class without packets keeps nothing.
+//! Model: a class gets `quantum` bytes at its turn. It sends while its next packet is no longer than what it has left,
+//! and keeps the rest for its next turn. A class without packets keeps nothing.
 //! Units: bytes. Cost: that of the inner queue, O(classes) for the match of an arrival, and O(1) a turn.
 
 use crate::classes::{self, Leaf, Match, backlog, class_of};
@@ -15,11 +15,13 @@ use serde::{Deserialize, Serialize};
 
 /// Deficit round robin: classes share the link in proportion to their quanta, whatever the lengths of their packets.
 ///
-/// Source: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", ACM SIGCOMM 1995; tc-drr(8).
+/// Source: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", ACM SIGCOMM 1995;
+/// tc-drr(8).
 ///
 /// Deviations: `classes` takes the place of Linux's classes and filters. A packet that fits none is in the last class.
 ///
-/// Known problems: a flow waits for a turn of each other class. Within a class flows are not separated, unless by `queue`.
+/// Known problems: a flow waits for a turn of each other class. Within a class flows are not separated, unless by
+/// `queue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -175,8 +177,9 @@ mod tests {
 
     #[test]
     fn the_example_of_the_paper() {
-        // Figures 1 and 2: a quantum of 500, packets of 200, 750 and 20 in the first queue, of 500 and 500 in the second. The first sends
-        // 200 and keeps 300; the second sends one; with 800 the first sends 750, keeps 50, and sends 20 as well.
+        // Figures 1 and 2: a quantum of 500, packets of 200, 750 and 20 in the first queue, of 500 and 500 in the
+        // second. The first sends 200 and keeps 300; the second sends one; with 800 the first sends 750, keeps 50, and
+        // sends 20 as well.
         let classes = alloc::vec![class(&[10], 500), class(&[], 500)];
         let sent = order(classes, &[(10, 200), (10, 750), (10, 20), (0, 500), (0, 500)]);
         assert_eq!(sent, [0, 3, 1, 2, 4]);

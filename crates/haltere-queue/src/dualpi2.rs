@@ -1,7 +1,7 @@
 //! DualPI2: two queues, one for scalable traffic, coupled by one PI controller.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: every `tupdate`, with d the delay, `p' <- p' + alpha (d - target) + beta (d - d_old)`. The classic queue signals
-//! with `p_C = p'^2`, the L4S queue with `p_L = max(p'_L, k p')`; p'_L is 1 above the step and 0 below it.
+//! Model: every `tupdate`, with d the delay, `p' <- p' + alpha (d - target) + beta (d - d_old)`. The classic queue
+//! signals with `p_C = p'^2`, the L4S queue with `p_L = max(p'_L, k p')`; p'_L is 1 above the step and 0 below it.
 //!
 //! ```text
 //!               ECT(1), CE   +---------+  mark: step, or k p'
@@ -27,9 +27,10 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: RFC 9332 (appendix A).
 ///
-/// Deviations: these are those of Linux's `sch_dualpi2`. The controller's delay is that of the queue whose oldest packet waited
-/// longer; the RFC's is the classic queue's. Marks are drawn at random; the RFC spreads them evenly. The L4S queue marks
-/// at a step; the RFC's ramp is `ramp`. The scheduler is weighted round robin by bytes, one of those that the RFC allows.
+/// Deviations: these are those of Linux's `sch_dualpi2`. The controller's delay is that of the queue whose oldest
+/// packet waited longer; the RFC's is the classic queue's. Marks are drawn at random; the RFC spreads them evenly. The
+/// L4S queue marks at a step; the RFC's ramp is `ramp`. The scheduler is weighted round robin by bytes, one of those
+/// that the RFC allows.
 ///
 /// Known problems: ECT(0) traffic that was marked CE before arrives in the L4S queue and overtakes its own flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,30 +42,30 @@ pub struct Params {
     pub target: Dur,
     /// Time between two updates of p', above 0. The default is Linux's (tc-dualpi2(8)); RFC 9332 has 15 ms.
     pub tupdate: Dur,
-    /// Gain on the distance from `target`, in 1/s, from 0 to 64. The default is RFC 9332's for round-trip times up to 100 ms,
-    /// `0.1 tupdate / RTT_max^2`, with a `tupdate` of 16 ms.
+    /// Gain on the distance from `target`, in 1/s, from 0 to 64. The default is RFC 9332's for round-trip times up to
+    /// 100 ms, `0.1 tupdate / RTT_max^2`, with a `tupdate` of 16 ms.
     pub alpha: f64,
-    /// Gain on the change of the delay, in 1/s, from 0 to 64. The default is Linux's (tc-dualpi2(8)); RFC 9332 has
-    /// `0.3 / RTT_max`, 3.
+    /// Gain on the change of the delay, in 1/s, from 0 to 64. The default is Linux's (tc-dualpi2(8)); RFC 9332 has `0.3
+    /// / RTT_max`, 3.
     pub beta: f64,
     /// The coupling factor k, from 1 to 16: L4S packets are marked with k p'. The default is RFC 9332's (section 2.1).
     pub coupling: f64,
     /// L4S packets that waited longer are marked. The default is Linux's (tc-dualpi2(8)).
     pub step: Dur,
-    /// Over this time above `step` the probability of a mark grows from 0 to 1. The default is a step, as in Linux;
-    /// RFC 9332 has a `step` of 800 us and a ramp of 400 us.
+    /// Over this time above `step` the probability of a mark grows from 0 to 1. The default is a step, as in Linux; RFC
+    /// 9332 has a `step` of 800 us and a ramp of 400 us.
     pub ramp: Dur,
-    /// L4S packets are marked by `step` only if at least this many waited in their queue as they arrived. The default is Linux's (tc-dualpi2(8)); the L4S
-    /// team's Linux of 2020 had 2.
+    /// L4S packets are marked by `step` only if at least this many waited in their queue as they arrived. The default
+    /// is Linux's (tc-dualpi2(8)); the L4S team's Linux of 2020 had 2.
     pub min_step_packets: u32,
-    /// Neither queue drops or marks by p' while less than this waits behind in both together. The default is RFC 9332's; Linux has two packets of
-    /// the link's size (`3028B`), as PIE has.
+    /// Neither queue drops or marks by p' while less than this waits behind in both together. The default is RFC
+    /// 9332's; Linux has two packets of the link's size (`3028B`), as PIE has.
     pub min_backlog: Bytes,
-    /// True: while `coupling` p' would be above 1, L4S packets are dropped with p'^2, too, and no packet is spared because it
-    /// could be marked. False: L4S packets are only marked, until the limit drops them.
+    /// True: while `coupling` p' would be above 1, L4S packets are dropped with p'^2, too, and no packet is spared
+    /// because it could be marked. False: L4S packets are only marked, until the limit drops them.
     pub drop_overload: bool,
-    /// The share of the link that classic packets are sure of while both queues have packets, from 0 to 1. The default is
-    /// Linux's (tc-dualpi2(8)).
+    /// The share of the link that classic packets are sure of while both queues have packets, from 0 to 1. The default
+    /// is Linux's (tc-dualpi2(8)).
     pub classic_protection: Prob,
 }
 
@@ -128,9 +129,7 @@ impl<P: Pkt> Dualpi2<P> {
                 return Err(ParamError::new(name, "from 0 to 64", value).default_is(default));
             }
         }
-        if !(1.0..=16.0).contains(&params.coupling) {
-            return Err(ParamError::new("coupling", "from 1 to 16", params.coupling).default_is(usual.coupling));
-        }
+        haltere_units::refuse!(!(1.0..=16.0).contains(&params.coupling), params.coupling, "from 1 to 16");
         Ok(Dualpi2 {
             bound: Bound::new(link.resolve(params.limit))?,
             l4s: Store::unbounded(),
@@ -346,7 +345,8 @@ mod tests {
         assert_eq!(fate.marked[0].1, MarkReason::Threshold);
     }
 
-    /// The third packet finds two, and is marked although none waits behind it when it leaves; the first two found fewer.
+    /// The third packet finds two, and is marked although none waits behind it when it leaves; the first two found
+    /// fewer.
     #[test]
     fn the_step_spares_a_packet_that_found_a_short_queue() {
         let (mut q, mut fate) = queue(&Params { min_step_packets: 2, ..Params::default() });

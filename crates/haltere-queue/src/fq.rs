@@ -1,7 +1,8 @@
 //! FQ: Linux's fair queue with pacing.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a seeded hash puts each flow into one of `flows` queues, first in, first out. They are served in turn, `quantum` bytes each, a
-//! flow that was idle first. With `maxrate` a flow waits after each turn for the time that its bytes take at that rate.
+//! Model: a seeded hash puts each flow into one of `flows` queues, first in, first out. They are served in turn,
+//! `quantum` bytes each, a flow that was idle first. With `maxrate` a flow waits after each turn for the time that its
+//! bytes take at that rate.
 //!
 //! ```text
 //!           arrival          credit spent, or empty (while others wait)
@@ -24,13 +25,15 @@ use serde::{Deserialize, Serialize};
 
 /// Fair queuing by flow without a signal but the full queue, and a rate limit for each flow.
 ///
-/// A hash puts each flow into one of `flows` queues. They are served in turn, `quantum` bytes each. A flow that was idle is served first.
+/// A hash puts each flow into one of `flows` queues. They are served in turn, `quantum` bytes each. A flow that was
+/// idle is served first.
 ///
 /// Source: tc-fq(8), whose names the parameters have.
 ///
-/// Deviations: what Linux does for packets of its own sockets is left out: a queue for each socket, and departure times that the sender
-/// sets. Packets that a router forwards have neither, and pace by `maxrate` alone. (Senders here pace themselves.) Queues of
-/// idle flows keep their credit; Linux forgets a flow 3 s after its last packet if there are many.
+/// Deviations: what Linux does for packets of its own sockets is left out: a queue for each socket, and departure times
+/// that the sender sets. Packets that a router forwards have neither, and pace by `maxrate` alone. (Senders here pace
+/// themselves.) Queues of idle flows keep their credit; Linux forgets a flow 3 s after its last packet if there are
+/// many.
 ///
 /// Known problems: queues stay full. Flows whose hashes collide share one queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -29,10 +29,10 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: RFC 8290.
 ///
-/// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own (`mtu_test`). A
-/// drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once; they count as drops of
-/// that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux counts buffer memory, about
-/// half more.
+/// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own
+/// (`mtu_test`). A drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once; they
+/// count as drops of that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux counts
+/// buffer memory, about half more.
 ///
 /// Known problems: flows whose hashes collide share one queue for good. (On the sender's own host Linux hashes a number
 /// of the socket, which it draws anew at each timeout, so that collisions end.) Drops for overflow cost much if there
@@ -262,7 +262,8 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
             }
             list.pop(&self.flows);
             if is_new && self.old_flows.head != NONE {
-                // RFC 8290 §4.2: one pass through the old list, so that a flow cannot stay new by sending one packet a time.
+                // RFC 8290 §4.2: one pass through the old list, so that a flow cannot stay new by sending one packet a
+                // time.
                 self.old_flows.push(&mut self.flows, id);
             } else {
                 self.flows[id as usize].listed = false;

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 /// Fair queuing by flow, with PIE in each flow's queue.
 ///
-/// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that was idle is
-/// served first.
+/// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that
+/// was idle is served first.
 ///
 /// Source: RFC 8033 (the controller) and RFC 8290 (the scheduler); Linux's `sch_fq_pie` joins them (tc-fq_pie(8)).
 ///

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Queues {
     /// Packet or byte limit of all queues together, above 0. The default is Linux's, and RFC 8290's (section 5.2.3).
     pub limit: Size,
-    /// Byte limit of all queues together, besides `limit`, above 0. The default is Linux's (tc-fq_codel(8), tc-fq_pie(8)).
+    /// Byte limit of all queues together, besides `limit`, above 0. The default is Linux's (tc-fq_codel(8),
+    /// tc-fq_pie(8)).
     pub memory_limit: Bytes,
     /// Queues that flows are hashed into, from 1 to 65536. The default is Linux's, and RFC 8290's (section 5.2.4).
     pub flows: u32,

@@ -1,8 +1,8 @@
 //! HTB: hierarchical token bucket, a tree of classes with a rate and a ceiling each.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: each class has two token buckets, at `rate` and at `ceil`. A packet takes tokens of its class and of all classes above. A
-//! class sends while its buckets are not in debt. If only `rate` is in debt, it borrows from the class above, which then must be able to
-//! send or to borrow.
+//! Model: each class has two token buckets, at `rate` and at `ceil`. A packet takes tokens of its class and of all
+//! classes above. A class sends while its buckets are not in debt. If only `rate` is in debt, it borrows from the class
+//! above, which then must be able to send or to borrow.
 //!
 //! ```text
 //!     root            the lender is the nearest class, from the leaf up, whose rate is not in debt, if no ceiling on the way is;
@@ -36,11 +36,11 @@ const R2Q: u64 = 10;
 ///
 /// Source: M. Devera, "Hierarchical token bucket theory", 2002; tc-htb(8), whose names the parameters have.
 ///
-/// Deviations: `classes` takes the place of Linux's classes and filters. Tokens are counted exactly, and debts have no bound (Linux:
-/// 60 s).
+/// Deviations: `classes` takes the place of Linux's classes and filters. Tokens are counted exactly, and debts have no
+/// bound (Linux: 60 s).
 ///
-/// Known problems: a class with a large `quantum` keeps another from its ceiling during its turn. Rates of children that
-/// add up to more than their parent's are not refused, as in Linux: the parent's rate then does not hold.
+/// Known problems: a class with a large `quantum` keeps another from its ceiling during its turn. Rates of children
+/// that add up to more than their parent's are not refused, as in Linux: the parent's rate then does not hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -73,7 +73,8 @@ pub struct ClassParams {
     pub cburst: Option<Bytes>,
     /// Of a leaf: lower goes first, from 0 to 7.
     pub priority: u8,
-    /// Of a leaf: bytes that it may borrow in its turn, above 0. Left out: a tenth of what `rate` carries in a second, from 1000 B to 200 kB.
+    /// Of a leaf: bytes that it may borrow in its turn, above 0. Left out: a tenth of what `rate` carries in a second,
+    /// from 1000 B to 200 kB.
     pub quantum: Option<Bytes>,
     /// Of a leaf: which packets are in it. Left out: all.
     #[serde(rename = "match")]

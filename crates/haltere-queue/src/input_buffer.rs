@@ -9,8 +9,8 @@
 //!   port 3 --> socket --+    (waits while the buffer is full)
 //! ```
 //!
-//! The port of a packet is its source address. Units: packets or bytes, as the limits are written. Cost: O(ports) a packet
-//! while the buffer is full, else O(1).
+//! The port of a packet is its source address. Units: packets or bytes, as the limits are written. Cost: O(ports) a
+//! packet while the buffer is full, else O(1).
 
 use crate::{Backlog, Bound, CONTROL, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 
 /// One first-in first-out buffer for all ports; while it is full, packets wait in a socket for each port.
 ///
-/// When the buffer has room again, the sockets are read in turn. Packets of the priority 7 (control), which are the copies that the switch
-/// returns to their senders (recirculated packets), have a buffer of their own, which is served first.
+/// When the buffer has room again, the sockets are read in turn. Packets of the priority 7 (control), which are the
+/// copies that the switch returns to their senders (recirculated packets), have a buffer of their own, which is served
+/// first.
 ///
 /// Source: BMv2, `simple_switch` (its input buffer of 1,024 packets blocks the thread that reads the ports, and holds
 /// recirculated packets apart).

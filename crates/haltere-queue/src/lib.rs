@@ -1,8 +1,8 @@
 //! Queue disciplines: pure state machines that decide what a link sends next and what it drops or marks.
 //!
-//! A world (the simulator, the wire) owns time, packets and random numbers and passes them in. `now` is always
-//! an argument. A packet is anything that is [`Pkt`]. A discipline gives packets that it does not keep to [`Fate`].
-//! So the same compiled discipline runs in every world.
+//! A world (the simulator, the wire) owns time, packets and random numbers and passes them in. `now` is always an
+//! argument. A packet is anything that is [`Pkt`]. A discipline gives packets that it does not keep to [`Fate`]. So the
+//! same compiled discipline runs in every world.
 //!
 //! [`QueueParams::NAMES`] lists the disciplines, and `haltere list queues` says what each does. Each discipline is one
 //! file: its parameters (set by the user; name, unit, default, range and source are there and nowhere else), its state,
@@ -48,8 +48,8 @@ extern crate self as haltere_queue;
 haltere_units::registry! {
     /// A queue discipline with its parameters, distinguished by `kind`.
     params QueueParams;
-    /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines are
-    /// boxed; drop tail, which thousands of links have, is not.
+    /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines
+    /// are boxed; drop tail, which thousands of links have, is not.
     any Queue<P>;
     match each_discipline, outside => Outside<P>;
 
@@ -81,7 +81,8 @@ impl<P: Pkt> Queue<P> {
     pub fn new(params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
         Ok(each_discipline!(new p in params => (p, link)?))
     }
-    /// The same for a discipline inside another, which has it under that name and does not ask it when its packets may leave.
+    /// The same for a discipline inside another, which has it under that name and does not ask it when its packets may
+    /// leave.
     fn inside(name: &'static str, params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
         let queue = Queue::new(params, link)?;
         match Qdisc::<P>::ready_at(&queue) {
@@ -171,16 +172,17 @@ pub trait Pkt {
     }
     /// Sets the DSCP, if the packet has one.
     fn set_dscp(&mut self, _dscp: u8) {}
-    /// A copy that goes back to the packet's source: source and destination exchanged, CE set, [`CONTROL`] as its priority. `None`: there
-    /// can be none. The packet must be an ECN-capable TCP segment with payload and without SYN, FIN and RST, because a copy of a SYN would
-    /// look like a simultaneous open.
+    /// A copy that goes back to the packet's source: source and destination exchanged, CE set, [`CONTROL`] as its
+    /// priority. `None`: there can be none. The packet must be an ECN-capable TCP segment with payload and without SYN,
+    /// FIN and RST, because a copy of a SYN would look like a simultaneous open.
     fn reflected(&self) -> Option<Self>
     where
         Self: Sized,
     {
         None
     }
-    /// What it acknowledges, of a TCP segment that does nothing else, if the packet itself shows it. A discipline asks [`Fate::pure_ack`].
+    /// What it acknowledges, of a TCP segment that does nothing else, if the packet itself shows it. A discipline asks
+    /// [`Fate::pure_ack`].
     fn pure_ack(&self) -> Option<PureAck> {
         None
     }
@@ -190,14 +192,16 @@ pub trait Pkt {
     }
 }
 
-/// A TCP segment with the flag ACK, without payload, SYN, FIN and RST, and without options other than timestamps and SACK.
+/// A TCP segment with the flag ACK, without payload, SYN, FIN and RST, and without options other than timestamps and
+/// SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PureAck {
     /// The acknowledgement number.
     pub ack: u32,
     /// The flags that carry ECN's answers: CWR, ECE and AE. The value has no other use than to be compared.
     pub flags: u8,
-    /// SACK blocks (RFC 2018): sequence numbers of the first byte and the one after the last. A place that is not used has twice zero.
+    /// SACK blocks (RFC 2018): sequence numbers of the first byte and the one after the last. A place that is not used
+    /// has twice zero.
     pub sack: [(u32, u32); 4],
 }
 
@@ -229,8 +233,8 @@ pub enum Emits {
     Never,
     /// In [`enqueue`](Qdisc::enqueue).
     AtEnqueue,
-    /// In [`dequeue`](Qdisc::dequeue), too. The world must then not carry out departures later, because an emitted packet acts
-    /// at once.
+    /// In [`dequeue`](Qdisc::dequeue), too. The world must then not carry out departures later, because an emitted
+    /// packet acts at once.
     AtDequeue,
 }
 
@@ -240,10 +244,11 @@ pub trait Fate<P> {
     fn dropped(&mut self, pkt: P, reason: DropReason);
     /// The packet's ECN field was set to CE by this discipline.
     fn marked(&mut self, pkt: &P, reason: MarkReason);
-    /// A packet that the discipline made as a copy of another, such as [`Pkt::reflected`]. It starts at the node that sends on this link,
-    /// or where the plan says. A world that does not carry such packets drops them.
+    /// A packet that the discipline made as a copy of another, such as [`Pkt::reflected`]. It starts at the node that
+    /// sends on this link, or where the plan says. A world that does not carry such packets drops them.
     fn emit(&mut self, _copy: P) {}
-    /// What the packet acknowledges, if it does nothing else. A world that keeps options beside its packets looks there.
+    /// What the packet acknowledges, if it does nothing else. A world that keeps options beside its packets looks
+    /// there.
     fn pure_ack(&self, pkt: &P) -> Option<PureAck>
     where
         P: Pkt,
@@ -328,10 +333,11 @@ impl LinkContext {
 
 /// A queue discipline.
 ///
-/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives and [`dequeue`](Qdisc::dequeue) when the link can send, even
-/// if the queue may be empty: idle time starts at the call that finds no packet. It calls [`on_timer`](Qdisc::on_timer) at the
-/// time of [`next_timer`](Qdisc::next_timer). `now` never goes back from call to call. Only the order of the calls and their
-/// `now` count: a world may carry out departures later, before the next arrival or timer.
+/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives and [`dequeue`](Qdisc::dequeue) when the link can
+/// send, even if the queue may be empty: idle time starts at the call that finds no packet. It calls
+/// [`on_timer`](Qdisc::on_timer) at the time of [`next_timer`](Qdisc::next_timer). `now` never goes back from call to
+/// call. Only the order of the calls and their `now` count: a world may carry out departures later, before the next
+/// arrival or timer.
 ///
 /// Contract, which the conformance tests check for every registry entry:
 /// * Each packet that came in is out, dropped, or waiting.
@@ -341,18 +347,20 @@ impl LinkContext {
 pub trait Qdisc<P: Pkt> {
     /// A packet arrives: it is kept, or given to `fate`.
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>);
-    /// The link can send: the next packet, or `None` if none is left after drops, or none may leave [yet](Qdisc::ready_at).
+    /// The link can send: the next packet, or `None` if none is left after drops, or none may leave
+    /// [yet](Qdisc::ready_at).
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
     /// Packets and bytes that wait now.
     fn backlog(&self) -> Backlog;
-    /// When the next packet may leave, of a discipline that withholds packets, such as a shaper. `None`: this one never does, and that does
-    /// not change. Else a time, from the start: [`Time::NEVER`] if no packet waits, and a later time than that of a dequeue
-    /// that found none although some wait. The world then calls [`dequeue`](Qdisc::dequeue) again at that time.
+    /// When the next packet may leave, of a discipline that withholds packets, such as a shaper. `None`: this one never
+    /// does, and that does not change. Else a time, from the start: [`Time::NEVER`] if no packet waits, and a later
+    /// time than that of a dequeue that found none although some wait. The world then calls [`dequeue`](Qdisc::dequeue)
+    /// again at that time.
     fn ready_at(&self) -> Option<Time> {
         None
     }
-    /// When [`on_timer`](Qdisc::on_timer) is to be called next, if ever. A discipline with a timer gives a time from the
-    /// start.
+    /// When [`on_timer`](Qdisc::on_timer) is to be called next, if ever. A discipline with a timer gives a time from
+    /// the start.
     fn next_timer(&self) -> Option<Time> {
         None
     }
@@ -362,9 +370,9 @@ pub trait Qdisc<P: Pkt> {
     fn emits(&self) -> Emits {
         Emits::Never
     }
-    /// True if no packet waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued at
-    /// one instant comes out as it went in and leaves no trace, and a dequeue of an empty queue leaves none either. A world
-    /// may then leave out both.
+    /// True if no packet waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued
+    /// at one instant comes out as it went in and leaves no trace, and a dequeue of an empty queue leaves none either.
+    /// A world may then leave out both.
     fn passes(&self, _len: u32) -> bool {
         false
     }
@@ -378,7 +386,8 @@ pub trait Qdisc<P: Pkt> {
     }
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
-    /// Shows the inner variables for `[measure] state`: those of [`probe`](Qdisc::probe), and any that time series do not have.
+    /// Shows the inner variables for `[measure] state`: those of [`probe`](Qdisc::probe), and any that time series do
+    /// not have.
     fn state(&self, row: &mut Probe) {
         self.probe(row);
     }

@@ -1,12 +1,10 @@
 //! Queue disciplines from outside the tree: how a language makes them, and the registry's variant for them.
 //!
 //! The discipline sees packets by [`PacketView`] and names them by number. The packets themselves stay here, so a
-//! discipline from outside
-//! can neither lose nor invent one unnoticed. One that breaks its contract ends the run with a
-//! [fault](haltere_units::outside::Outside::raise): it
-//! drops, marks or sends a packet that does not wait, or sends nothing although packets wait and it withholds none.
-//! From then on the
-//! packets leave in the order in which they came, until the run has ended.
+//! discipline from outside can neither lose nor invent one unnoticed. One that breaks its contract ends the run with a
+//! [fault](haltere_units::outside::Outside::raise): it drops, marks or sends a packet that does not wait, or sends
+//! nothing although packets wait and it withholds none. From then on the packets leave in the order in which they came,
+//! until the run has ended.
 
 use crate::{Backlog, DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use alloc::boxed::Box;
@@ -22,12 +20,11 @@ pub use haltere_units::outside::Params;
 /// Makes the disciplines of one language.
 pub trait Maker: Send + Sync {
     /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a
-    /// maker keeps what it has
-    /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
+    /// maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may name
+    /// the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
     /// An empty discipline on that link. `params` were checked against [`About::schema`]. A maker that reads the code
-    /// again
-    /// [checks its digest](Params::check_digest).
+    /// again [checks its digest](Params::check_digest).
     fn make(&self, params: &Params, link: &LinkContext) -> Result<Box<dyn OutsideQueue>, ParamError>;
 }
 
@@ -82,8 +79,8 @@ pub trait Verdicts {
 /// dropped or sent.
 ///
 /// The contract is that of [`Qdisc`]. A call that fails [raises](haltere_units::outside::Outside::raise) a fault and
-/// returns. Names and units that
-/// [`probe`](OutsideQueue::probe) gives live as long as the process: a maker leaks each of them once.
+/// returns. Names and units that [`probe`](OutsideQueue::probe) gives live as long as the process: a maker leaks each
+/// of them once.
 pub trait OutsideQueue: Debug + Send {
     /// A packet arrives. It waits from now on, unless it is dropped at once.
     fn enqueue(&mut self, now: Time, packet: &PacketView, verdicts: &mut dyn Verdicts);

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 const PRIO2BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 const BANDS: usize = 3;
 
-/// The priority (`TC_PRIO_*`) that Linux gives to forwarded packets with this DSCP: `rt_tos2priority` looks at four bits of the old TOS
-/// byte. Best effort is 0, bulk 2, interactive bulk 4, interactive 6.
+/// The priority (`TC_PRIO_*`) that Linux gives to forwarded packets with this DSCP: `rt_tos2priority` looks at four
+/// bits of the old TOS byte. Best effort is 0, bulk 2, interactive bulk 4, interactive 6.
 pub const fn priority_of_dscp(dscp: u8) -> u8 {
     const TOS_PRIORITY: [u8; 8] = [0, 0, 2, 2, 6, 6, 4, 4];
     TOS_PRIORITY[(dscp & 7) as usize]

@@ -25,9 +25,9 @@ const IDLE_DECAY: f64 = 1.0 - 1.0 / 64.0;
 ///
 /// Deviations: these are Linux's. The delay is the waiting time of the last packet sent, which RFC 8033 section 5.2
 /// allows; `dq_rate_estimator` gives the RFC's other way. The early drop uses the latest delay, the RFC's the one of
-/// the last update. The burst allowance runs down with the time between departures, not with updates. Unlike in
-/// Linux the probability stays at most 1, as in the RFC. A Linux kernel of 250 Hz has `tupdate = "20ms"` and
-/// `first_update = "500ms"`.
+/// the last update. The burst allowance runs down with the time between departures, not with updates. Unlike in Linux
+/// the probability stays at most 1, as in the RFC. A Linux kernel of 250 Hz has `tupdate = "20ms"` and `first_update =
+/// "500ms"`.
 ///
 /// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,8 @@ pub struct Controller {
     /// Time between two updates of the probability, above 0. The default is RFC 8033's T_UPDATE (section 4.2). A Linux
     /// kernel with HZ=250 rounds it up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
     pub tupdate: Dur,
-    /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of the queue.
+    /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of the
+    /// queue.
     pub first_update: Option<Dur>,
     /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8)
     /// writes sixteenths.
@@ -79,8 +80,8 @@ pub struct Controller {
     pub max_burst: Dur,
     /// True: mark ECN-capable packets instead of dropping them while p is at most `ecn_threshold`.
     pub ecn: bool,
-    /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1), and Linux's `ecn_prob`
-    /// (tc-fq_pie(8)).
+    /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1), and
+    /// Linux's `ecn_prob` (tc-fq_pie(8)).
     pub ecn_threshold: Prob,
     /// True: a packet's probability is scaled by its length over a full packet's.
     pub bytemode: bool,
@@ -524,7 +525,8 @@ mod tests {
         for id in 10..40 {
             arrive(&mut q, &mut fate, id, Ecn::NotEct);
         }
-        // 1500 B every 1.2 ms. The first departure starts the count and is in it, so eleven of them (16500 B) take 12 ms.
+        // 1500 B every 1.2 ms. The first departure starts the count and is in it, so eleven of them (16500 B) take 12
+        // ms.
         for i in 0..11 {
             q.dequeue(Time::from_ns(i * 1_200_000), &mut fate);
         }

@@ -1,7 +1,7 @@
 //! Policer: a token bucket that holds no packet back.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a packet that finds tokens for its length conforms, takes them, and goes to the inner queue. Another one exceeds: it is dropped or
-//! marked.
+//! Model: a packet that finds tokens for its length conforms, takes them, and goes to the inner queue. Another one
+//! exceeds: it is dropped or marked.
 //!
 //! ```text
 //!   arrival -> [tokens for its length?] -- conforms --> inner queue -> link

@@ -5,9 +5,8 @@
 //! packets. Below `min` nothing happens. From `min` on the probability of a mark or drop is `p_b = max_p (avg - min) /
 //! (max - min)`. Marks are spread: the gap between two is uniform from 1 to `1 / p_b` packets (method 2 of the paper).
 //! From `max` on every packet is marked or dropped; with `gentle` the probability rises from `max_p` to 1 between `max`
-//! and twice `max`.
-//! ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below `min + 0.4 (max -
-//! min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
+//! and twice `max`. ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below `min
+//! + 0.4 (max - min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
 //! Units: the average in bytes or packets, as `min` and `max` are written. Cost: O(1) a packet.
 
 mod config;
@@ -30,8 +29,8 @@ const ADAPT_BETA: f64 = 0.9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that the paper
-    /// divides by e, and tc's time unit is 15.6 times the kernel's.
+    /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that the
+    /// paper divides by e, and tc's time unit is 15.6 times the kernel's.
     #[default]
     Linux,
     /// As the paper and ns-3: by `(1 - w)` for each packet of `avpkt` that could have been sent.
@@ -51,35 +50,20 @@ pub enum IdleDecay {
 /// Known problems: the average lags behind bursts. The right thresholds depend on the rate and the number of flows.
 /// With a hard threshold (`max` = `min` + 1 byte) the probability is a step function of the average.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct Params {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
-    pub limit: Size,
-    /// Average queue at which marking starts, above 0, in packets or bytes. The unit decides how the queue is averaged.
-    /// Left out: a third of `max` (tc-red(8)); with `adaptive` it follows from `target_delay`.
-    pub min: Option<Size>,
-    /// Average queue at which the probability is `probability`, above `min`, in the same unit. Left out: a quarter of
-    /// `limit` (tc-red(8)); with `adaptive` three times `min`.
-    pub max: Option<Size>,
-    /// Probability at `max`, above 0: the paper's max_p, ns-3's `1 / LInterm`. The default is Linux's (tc-red(8)).
-    pub probability: Prob,
+    /// What CHOKe has, too.
+    #[serde(flatten)]
+    pub base: Base,
     /// Length of an average packet, above 0. The default is Linux's (tc-red(8)).
     pub avpkt: Bytes,
-    /// Packets that may arrive at once before marking starts. The weight of the average becomes the largest power of
-    /// one half that allows it (tc's Wlog). Not together with `weight`. Left out: `(2 min + max) / (3 avpkt)`
-    /// (tc-red(8)).
-    pub burst: Option<u32>,
     /// Weight of the average itself, above 0 and at most 1: the paper's w_q, ns-3's `QW`. Left out: it follows from
     /// `burst`.
     pub weight: Option<f64>,
-    /// Rate that tells how many packets an idle time stands for, above 0. Left out: the link's rate, or 10 Mbit/s if it
-    /// has none. (tc-red(8) takes 10 Mbit/s always.)
-    pub bandwidth: Option<Rate>,
     /// How the average decays while the queue is empty. `linux` together with `weight` takes the nearest power of one
     /// half for its table.
     pub idle: IdleDecay,
-    /// True: mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
     /// With `ecn`: drop even ECN-capable packets above `max`.
     pub harddrop: bool,
     /// With `ecn`: keep packets that are not ECN-capable instead of dropping them early.
@@ -94,8 +78,8 @@ pub struct Params {
     /// True: ARED (tc: `adaptative`). Every 0.5 s max_p is adapted to hold the average halfway between `min` and `max`.
     /// If neither is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)` and `max` three
     /// times that. The weight, if not given, is then `1 - exp(-1 / rate)`, with the rate in packets/s (Floyd 2001
-    /// section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows it, but its timer
-    /// does not run and max_p stays.
+    /// section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows it, but its
+    /// timer does not run and max_p stays.
     pub adaptive: bool,
     /// Average delay at which the automatic thresholds aim, above 0. The default is ns-3's and the paper's (Floyd 2001
     /// section 5).
@@ -105,16 +89,10 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Params {
         Params {
-            limit: Size::Packets(1000),
-            min: None,
-            max: None,
-            probability: Prob::of(0.02),
+            base: Base::default(),
             avpkt: Bytes::new(1000),
-            burst: None,
             weight: None,
-            bandwidth: None,
             idle: IdleDecay::Linux,
-            ecn: false,
             harddrop: false,
             nodrop: false,
             gentle: false,
@@ -122,6 +100,45 @@ impl Default for Params {
             bytemode: false,
             adaptive: false,
             target_delay: Dur::from_ms(5),
+        }
+    }
+}
+
+/// What RED and CHOKe have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Base {
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
+    pub limit: Size,
+    /// Average queue at which marking starts, above 0, in packets or bytes. The unit decides how the queue is averaged.
+    /// Left out: a third of `max` (tc-red(8)); with `adaptive` it follows from `target_delay`.
+    pub min: Option<Size>,
+    /// Average queue at which the probability is `probability`, above `min`, in the same unit. Left out: a quarter of
+    /// `limit` (tc-red(8)); with `adaptive` three times `min`.
+    pub max: Option<Size>,
+    /// Probability at `max`, above 0: the paper's max_p, ns-3's `1 / LInterm`. The default is Linux's (tc-red(8)).
+    pub probability: Prob,
+    /// Packets that may arrive at once before marking starts. The weight of the average becomes the largest power of
+    /// one half that allows it (tc's Wlog). Not together with `weight`. Left out: `(2 min + max) / (3 avpkt)`
+    /// (tc-red(8)).
+    pub burst: Option<u32>,
+    /// Rate that tells how many packets an idle time stands for, above 0. Left out: the link's rate, or 10 Mbit/s if it
+    /// has none. (tc-red(8) takes 10 Mbit/s always.)
+    pub bandwidth: Option<Rate>,
+    /// True: mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for Base {
+    fn default() -> Base {
+        Base {
+            limit: Size::Packets(1000),
+            min: None,
+            max: None,
+            probability: Prob::of(0.02),
+            burst: None,
+            bandwidth: None,
+            ecn: false,
         }
     }
 }
@@ -166,11 +183,11 @@ impl<P: Pkt> Red<P> {
             avg: 0.0,
             count: -1,
             r: 0.0,
-            max_p: params.probability.as_f64(),
+            max_p: params.base.probability.as_f64(),
             idle_since: Some(Time::ZERO),
             adapt_at: params.adaptive.then(|| Time::ZERO + ADAPT_INTERVAL),
         };
-        Ok(Red { config: Config::new(params, link)?, vars, store: Store::new(link.resolve(params.limit))? })
+        Ok(Red { config: Config::new(params, link)?, vars, store: Store::new(link.resolve(params.base.limit))? })
     }
 
     /// The average after the idle time that ends now.

@@ -1,8 +1,8 @@
 //! SFB: stochastic fair BLUE.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a Bloom filter of [`LEVELS`] rows with [`BINS`] bins each. A flow has one bin in each row. A bin that holds at least
-//! `target` packets raises its probability by `increment`, one that is empty lowers it by `decrement`. A flow's probability is the
-//! least of its bins'. A flow whose bins are all at 1 does not answer: its rate is limited.
+//! Model: a Bloom filter of [`LEVELS`] rows with [`BINS`] bins each. A flow has one bin in each row. A bin that holds
+//! at least `target` packets raises its probability by `increment`, one that is empty lowers it by `decrement`. A
+//! flow's probability is the least of its bins'. A flow whose bins are all at 1 does not answer: its rate is limited.
 //! Units: packets, time ns. Cost: O(levels) a packet.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
@@ -19,29 +19,33 @@ const UNITS: f64 = 65_535.0;
 
 /// Drops or marks with a probability for each flow, without a queue for each flow.
 ///
-/// Flows that answer congestion find the probability that holds their bins short. Flows that do not answer drive all their bins to
-/// 1 and are limited to `penalty_rate`.
+/// Flows that answer congestion find the probability that holds their bins short. Flows that do not answer drive all
+/// their bins to 1 and are limited to `penalty_rate`.
 ///
 /// Source: Feng, Kandlur, Saha and Shin 2001.
 ///
-/// Deviations: these are Linux's. Two filters with different hashes take turns every `rehash`; for `warmup` before the change
-/// both learn. A flow that does not answer is limited by a token bucket that all such flows share. The default `increment` and
-/// `decrement` are Linux's.
+/// Deviations: these are Linux's. Two filters with different hashes take turns every `rehash`; for `warmup` before the
+/// change both learn. A flow that does not answer is limited by a token bucket that all such flows share. The default
+/// `increment` and `decrement` are Linux's.
 ///
-/// Known problems: a flow that shares all its bins with flows that do not answer is limited with them until the next `rehash`.
+/// Known problems: a flow that shares all its bins with flows that do not answer is limited with them until the next
+/// `rehash`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's `txqueuelen`.
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
+    /// `txqueuelen`.
     pub limit: Size,
     /// Packets in a bin from which its probability rises, at least 1. The default is Linux's (tc-sfb(8)).
     pub target: u32,
-    /// Packets in every bin of a flow from which its packets are dropped, above `target`. The default is Linux's (tc-sfb(8)).
+    /// Packets in every bin of a flow from which its packets are dropped, above `target`. The default is Linux's
+    /// (tc-sfb(8)).
     pub max: u32,
-    /// What a full bin adds to its probability, above 0 and at most 1. The default is Linux's: 0.0005 in whole 65535ths, 33 of them.
+    /// What a full bin adds to its probability, above 0 and at most 1. The default is Linux's: 0.0005 in whole
+    /// 65535ths, 33 of them.
     pub increment: f64,
-    /// What an empty bin takes from its probability, above 0 and at most 1. The default is Linux's: 0.00005 in whole 65535ths, 3 of them. So it
-    /// is an eleventh of `increment`, not a tenth.
+    /// What an empty bin takes from its probability, above 0 and at most 1. The default is Linux's: 0.00005 in whole
+    /// 65535ths, 3 of them. So it is an eleventh of `increment`, not a tenth.
     pub decrement: f64,
     /// Packets a second that all flows together may send that do not answer. The default is Linux's (tc-sfb(8)).
     pub penalty_rate: u32,
@@ -141,10 +145,11 @@ impl<P: Pkt> Sfb<P> {
         if params.target == 0 {
             return Err(ParamError::new("target", "at least 1", 0).default_is(usual.target));
         }
-        if params.max <= params.target {
-            let rule = alloc::format!("above target ({})", params.target);
-            return Err(ParamError::new("max", rule, params.max).default_is(usual.max));
-        }
+        haltere_units::refuse!(
+            params.max <= params.target,
+            params.max,
+            alloc::format!("above target ({})", params.target)
+        );
         for (name, value, default) in
             [("increment", params.increment, usual.increment), ("decrement", params.decrement, usual.decrement)]
         {
@@ -152,10 +157,11 @@ impl<P: Pkt> Sfb<P> {
                 return Err(ParamError::new(name, "above 0 and at most 1", value).default_is(default));
             }
         }
-        if params.rehash <= params.warmup {
-            let rule = alloc::format!("above warmup ({})", params.warmup);
-            return Err(ParamError::new("rehash", rule, params.rehash).default_is(usual.rehash));
-        }
+        haltere_units::refuse!(
+            params.rehash <= params.warmup,
+            params.rehash,
+            alloc::format!("above warmup ({})", params.warmup)
+        );
         Ok(Sfb {
             seed: link.seed,
             filters: [0, 1].map(|i| Filter::new(link.seed ^ i, Time::ZERO)),
@@ -300,7 +306,8 @@ mod tests {
         assert!((probability(&mut q, 0) - 0.29).abs() < 1e-12);
     }
 
-    /// By hand: 0.0005 of 65535 is 32.8, which tc rounds to 33; 0.00005 is 3.3, which it rounds to 3. One step up takes eleven down.
+    /// By hand: 0.0005 of 65535 is 32.8, which tc rounds to 33; 0.00005 is 3.3, which it rounds to 3. One step up takes
+    /// eleven down.
     #[test]
     fn eleven_arrivals_at_empty_bins_take_back_one_at_full_ones() {
         let (mut q, mut fate) = queue(&Params { target: 1, ..Params::default() });

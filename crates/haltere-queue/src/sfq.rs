@@ -1,7 +1,7 @@
 //! SFQ: stochastic fair queueing.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a seeded hash puts each flow into one of `flows` queues, which are served in turn with `quantum` bytes. A packet too
-//! many takes one from the longest queue.
+//! Model: a seeded hash puts each flow into one of `flows` queues, which are served in turn with `quantum` bytes. A
+//! packet too many takes one from the longest queue.
 //! Units: packets; quantum in bytes. Cost: O(1) a packet; a drop for overflow looks at all queues that have packets.
 
 use crate::hashed::Hashed;
@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 /// Source: McKenney 1990, with the deficit of Shreedhar and Varghese 1995.
 ///
 /// Deviations: these are Linux's. On overflow the longest queue in packets loses its newest packet, or its oldest with
-/// `head_drop`. Of several longest queues it is the one whose length changed last. Unlike in Linux the hash is not changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in
-/// each queue is left out; `fq_codel` and `fq_pie` have signals of their own.
+/// `head_drop`. Of several longest queues it is the one whose length changed last. Unlike in Linux the hash is not
+/// changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in each queue is left out; `fq_codel`
+/// and `fq_pie` have signals of their own.
 ///
 /// Known problems: queues stay full. Flows whose hashes collide share one queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,8 +87,8 @@ impl<P: Pkt> Sfq<P> {
         })
     }
 
-    /// The longest queue in packets. Among equals it is the one that changed its length last; if all have one packet, the first in
-    /// turn. Both are Linux's.
+    /// The longest queue in packets. Among equals it is the one that changed its length last; if all have one packet,
+    /// the first in turn. Both are Linux's.
     #[cold]
     fn longest(&self) -> Option<u32> {
         let rank = |id: &u32| {

@@ -1,7 +1,7 @@
 //! TBF: token bucket filter, a shaper.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: the head of the inner queue leaves when the bucket has tokens for its length, and takes them. Tokens come at `rate`, at most
-//! `burst`. With a peak rate a second bucket of depth `mtu` must have tokens, too.
+//! Model: the head of the inner queue leaves when the bucket has tokens for its length, and takes them. Tokens come at
+//! `rate`, at most `burst`. With a peak rate a second bucket of depth `mtu` must have tokens, too.
 //!
 //! ```text
 //!   arrival -> inner queue -> head -> [tokens for its length?] -> link
@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 /// Source: Linux `sch_tbf` and its manual page `tc-tbf(8)`, whose names the parameters have.
 ///
 /// Deviations: tokens are counted exactly, where Linux counts in steps of 64 ns. `queue` is a parameter; in Linux the
-/// inner discipline is attached. The packet that waits for tokens takes a place of the limit, as in Linux, unless the inner
-/// discipline is another than drop tail.
+/// inner discipline is attached. The packet that waits for tokens takes a place of the limit, as in Linux, unless the
+/// inner discipline is another than drop tail.
 ///
 /// Known problems: a packet longer than `burst` (or `mtu` with a peak rate) can never pass, and is dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,15 +38,16 @@ pub struct Params {
     pub burst: Bytes,
     /// Packet or byte limit of the queue, above 0. Left out: `1000p`, unless `latency` or `queue` is given.
     pub limit: Option<Size>,
-    /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`, and with `peakrate` at most `peakrate`
-    /// times `latency` plus `mtu`.
-    /// Left out: `limit` counts.
+    /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`, and with
+    /// `peakrate` at most `peakrate` times `latency` plus `mtu`. Left out: `limit` counts.
     pub latency: Option<Dur>,
     /// The fastest rate at which a burst leaves, above `rate`. Left out: that of the link.
     pub peakrate: Option<Rate>,
-    /// Depth of the peak rate's bucket, at least a full packet. Without `peakrate` it has no meaning. The default is that of `tc`.
+    /// Depth of the peak rate's bucket, at least a full packet. Without `peakrate` it has no meaning. The default is
+    /// that of `tc`.
     pub mtu: Bytes,
-    /// Discipline of the packets that wait, with its own limit, such as `fq_codel`. Left out: first in, first out with `limit`.
+    /// Discipline of the packets that wait, with its own limit, such as `fq_codel`. Left out: first in, first out with
+    /// `limit`.
     pub queue: Option<Box<QueueParams>>,
 }
 
@@ -215,7 +216,8 @@ mod tests {
     }
     #[test]
     fn a_peak_rate_spreads_the_burst() {
-        // Two bytes a microsecond, a packet deep: the second leaves after 0.75 ms, the third when the first bucket has 1500 bytes.
+        // Two bytes a microsecond, a packet deep: the second leaves after 0.75 ms, the third when the first bucket has
+        // 1500 bytes.
         let peak = Params { peakrate: Some(Rate::from_mbps(16)), mtu: Bytes::new(1500), ..params() };
         assert_eq!(departures(&mut Tbf::new(&peak, &link()).unwrap(), 0, 4), [0, 750, 1500, 3000]);
     }

@@ -25,7 +25,8 @@ use haltere_units::{Dur, ParamError, Probe, Size, Time, UnitError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// DCTCP's K as a share of the bandwidth-delay product: one seventh of it, and some more (Alizadeh et al. 2010 section 3.4).
+/// DCTCP's K as a share of the bandwidth-delay product: one seventh of it, and some more (Alizadeh et al. 2010 section
+/// 3.4).
 const AUTO_SHARE: f64 = 0.17;
 
 /// A level of a queue: a size (`42p`, `60kB`, `1bdp`), a delay (`1ms`), or `auto`.
@@ -109,12 +110,12 @@ pub struct Params {
     /// Level below which marking ends once it began, above 0 and at most `upper`, in the unit of `upper`. Between the
     /// two marking goes on. Not together with `lower_fraction`. Left out: equal to `upper`.
     pub lower: Option<Level>,
-    /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. `lower` is rounded down to a whole
-    /// packet, byte or nanosecond, and is at least 1. The study's value is 0.15, which gives 8 packets for 10.
+    /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. `lower` is rounded down to a
+    /// whole packet, byte or nanosecond, and is at least 1. The study's value is 0.15, which gives 8 packets for 10.
     /// Left out: `lower` counts.
     pub lower_fraction: Option<f64>,
-    /// True: a copy of each ECN-capable TCP segment with payload that meets congestion returns to its sender with CE set. A
-    /// packet that is marked already, is such a copy, or has SYN, FIN or RST is not returned.
+    /// True: a copy of each ECN-capable TCP segment with payload that meets congestion returns to its sender with CE
+    /// set. A packet that is marked already, is such a copy, or has SYN, FIN or RST is not returned.
     pub return_to_sender: bool,
     /// True: packets that meet congestion are marked on their way. Left out: true without `return_to_sender`, false
     /// with it.
@@ -122,9 +123,9 @@ pub struct Params {
     /// True: packets that should be marked but are not ECN-capable are dropped, as by RED with a hard threshold. False:
     /// they pass.
     pub drop: bool,
-    /// True: `limit` and the thresholds hold for the packets of each destination apart, as if each had a queue of its own.
-    /// Packets still leave in order of arrival. So BMv2's egress threads serve the queues of their ports. False: they hold
-    /// for all packets together.
+    /// True: `limit` and the thresholds hold for the packets of each destination apart, as if each had a queue of its
+    /// own. Packets still leave in order of arrival. So BMv2's egress threads serve the queues of their ports. False:
+    /// they hold for all packets together.
     pub per_destination: bool,
 }
 
@@ -275,7 +276,8 @@ impl<P: Pkt> Threshold<P> {
     /// Signals congestion on a packet; `None` if it was dropped.
     #[inline]
     fn signal(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        // As in haltere.p4, a packet that is marked already is not returned. A copy is marked, so it is not returned again.
+        // As in haltere.p4, a packet that is marked already is not returned. A copy is marked, so it is not returned
+        // again.
         if self.return_to_sender
             && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1)
             && let Some(copy) = pkt.reflected()
@@ -399,7 +401,8 @@ mod tests {
         assert_eq!(marks_at(&hysteresis(), &[9, 10, 9, 8, 7, 8, 9]), [false, true, true, true, false, false, false]);
     }
 
-    /// Silva et al., section 4.1: floor(L_S - 15 % of L_S), and 8 for 10. Its own 36 for 42 in section 5.1 is not the floor.
+    /// Silva et al., section 4.1: floor(L_S - 15 % of L_S), and 8 for 10. Its own 36 for 42 in section 5.1 is not the
+    /// floor.
     #[test]
     fn a_lower_threshold_of_fifteen_percent_less_is_rounded_down() {
         let below = |upper| Params { upper: packets(upper), lower_fraction: Some(0.15), ..Params::default() };

@@ -1,7 +1,7 @@
 //! A token bucket, exact to the nanosecond: for the shaper and the policer.
 //!
-//! Model: the level rises with the rate up to the depth, and falls by each packet's length. It is counted in bits times 10^9, which is
-//! rate in bit/s times ns, so nothing is rounded.
+//! Model: the level rises with the rate up to the depth, and falls by each packet's length. It is counted in bits times
+//! 10^9, which is rate in bit/s times ns, so nothing is rounded.
 
 use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
 
@@ -50,7 +50,8 @@ impl TokenBucket {
         let ns = missing.div_ceil(self.rate);
         u64::try_from(ns + u128::from(self.at.as_ns())).map_or(Time::NEVER, Time::from_ns)
     }
-    /// Shows the tokens that were there at the last look, in bytes. Of several buckets, one in another, the outermost is shown.
+    /// Shows the tokens that were there at the last look, in bytes. Of several buckets, one in another, the outermost
+    /// is shown.
     pub fn probe(&self, row: &mut Probe) {
         if row.values().iter().all(|(name, ..)| *name != "tokens") {
             row.push("tokens", "B", self.level as f64 / BYTE as f64);
@@ -78,9 +79,9 @@ mod tests {
         bucket.probe(&mut row);
         assert_eq!(row.values(), [("tokens", "B", 2.0)]);
     }
-    /// A packet passes if, with it, no stretch of time from a packet that passed up to now has more bytes than the depth and what the
-    /// rate brings in that time. Tried on every sequence of seven packets of one or two bytes, at once or a byte's time apart, less
-    /// or more than a nanosecond's fraction of it.
+    /// A packet passes if, with it, no stretch of time from a packet that passed up to now has more bytes than the
+    /// depth and what the rate brings in that time. Tried on every sequence of seven packets of one or two bytes, at
+    /// once or a byte's time apart, less or more than a nanosecond's fraction of it.
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn what_passes_is_within_the_curve_of_depth_and_rate_in_every_short_history() {

@@ -2,10 +2,11 @@
 //!
 //! `cargo run --release -p haltere-sim --example bare_loop -- [FLOWS] [MBIT] [RTT_US] [SECONDS] [SPREAD_PERCENT]`
 //!
-//! The network is the dumbbell of the benchmarks, with three links in each direction. Senders have a fixed window, together twice the
-//! bandwidth-delay product, and each packet has one acknowledgement. The loop leaves out what a simulator adds: congestion
-//! control, loss and recovery, timers, disciplines, routing, random numbers, records and any choice at run time. A packet costs one
-//! event a link, in a timing wheel whose buckets are chains of packets, sorted when the clock reaches them.
+//! The network is the dumbbell of the benchmarks, with three links in each direction. Senders have a fixed window,
+//! together twice the bandwidth-delay product, and each packet has one acknowledgement. The loop leaves out what a
+//! simulator adds: congestion control, loss and recovery, timers, disciplines, routing, random numbers, records and any
+//! choice at run time. A packet costs one event a link, in a timing wheel whose buckets are chains of packets, sorted
+//! when the clock reaches them.
 
 use serde_json::json;
 

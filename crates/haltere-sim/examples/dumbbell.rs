@@ -1,8 +1,9 @@
-//! The simulator's cost for a dumbbell of bulk flows, with three links in each direction and round-trip times spread evenly.
+//! The simulator's cost for a dumbbell of bulk flows, with three links in each direction and round-trip times spread
+//! evenly.
 //!
 //! `cargo run --release -p haltere-sim --example dumbbell -- [FLOWS] [RATE] [RTT] [SPREAD] [SECONDS] [CONTROL] [QUEUE]`
-//! prints the CPU time per pair (a data packet over the bottleneck and its acknowledgement), the events of a pair, the largest
-//! number of entries in the event queue, and the memory of a flow.
+//! prints the CPU time per pair (a data packet over the bottleneck and its acknowledgement), the events of a pair, the
+//! largest number of entries in the event queue, and the memory of a flow.
 
 use cost::{cpu_seconds, resident_kb};
 use haltere_congestion::CongestionParams;

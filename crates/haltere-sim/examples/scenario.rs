@@ -1,8 +1,9 @@
 //! Runs one experiment file in the simulator and prints what it cost and what it carried, as one line of JSON.
 //!
-//! `cargo run --release -p haltere-sim --example scenario -- FILE [SEED] [--plan]`, FILE being TOML, or JSON if its name
-//! ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another simulator.
-//! The benchmarks (`make bench`) start it once a measurement, so that the operating system reports CPU time and memory.
+//! `cargo run --release -p haltere-sim --example scenario -- FILE [SEED] [--plan]`, FILE being TOML, or JSON if its
+//! name ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another
+//! simulator. The benchmarks (`make bench`) start it once a measurement, so that the operating system reports CPU time
+//! and memory.
 
 use cost::{cpu_seconds, resident_kb};
 use haltere_lab::Scenario;
@@ -47,8 +48,8 @@ fn percentiles(mut values: Vec<f64>) -> Value {
     json!({ "p50": at(0.5), "p95": at(0.95), "p99": at(0.99), "most": values.last() })
 }
 
-/// Completion times of all flows with an end, by size, in microseconds. For flows that arrive during the run also the ratio to their
-/// ideal time.
+/// Completion times of all flows with an end, by size, in microseconds. For flows that arrive during the run also the
+/// ratio to their ideal time.
 fn completions(plan: &Plan, record: &Record) -> Value {
     // Bytes, completion time in seconds (none: not complete), times the ideal.
     let mut flows: Vec<(u64, Option<f64>, Option<f64>)> = Vec::new();
@@ -74,7 +75,8 @@ fn completions(plan: &Plan, record: &Record) -> Value {
     json!({ "flows": flows.len(), "completed": completed, "by_size": by_size })
 }
 
-/// How many links carried something, and a hash of which these are: two simulators whose flows take the same paths agree.
+/// How many links carried something, and a hash of which these are: two simulators whose flows take the same paths
+/// agree.
 fn links_used(carried: impl Iterator<Item = bool>) -> (u64, String) {
     const PRIME: u64 = 0x100_0000_01b3;
     let (mut used, mut hash) = (0, 0xcbf2_9ce4_8422_2325_u64);
@@ -111,8 +113,8 @@ fn words(tcp: &TcpPlan) -> String {
     format!("{control} {mss} {buffer} {window} {stamps} {min_rto} {delayed}")
 }
 
-/// The links of a TCP flow in both directions, if flows are spread over several paths. The simulator chooses by ports, too:
-/// `links_used` of the run shows whether that is still true.
+/// The links of a TCP flow in both directions, if flows are spread over several paths. The simulator chooses by ports,
+/// too: `links_used` of the run shows whether that is still true.
 fn print_paths(plan: &Plan, routes: &mut Routes, (from, to): (usize, usize), (near, far): (u16, u16)) {
     let address = |node: usize| u128::from(0x0a00_0001_u32) + node as u128;
     for (from, to, src_port, dst_port) in [(from, to, near, far), (to, from, far, near)] {

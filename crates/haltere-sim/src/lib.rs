@@ -39,6 +39,7 @@ mod prefetcher;
 mod recorder;
 mod run;
 
+pub use app::check_kinds;
 pub use capture::wire_format;
 pub use control::{Capture, RunControl};
 pub use error::RunError;

@@ -1,8 +1,9 @@
 //! A run that is watched, and changed, during the run.
 //!
-//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes. Only the
-//! number of events differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add
-//! paths. A run that is changed is a function of its plans and of the instants at which they were given.
+//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes, if no two
+//! packets come to a queue at the same instant. Links do not accept packets [ahead of time](crate::net::ahead), because a
+//! change may add paths, so the number of events differs, and the order of such packets may. [`Live::watched`] has no
+//! changes and no such difference. A run that is changed is a function of its plans and of the instants at which they were given.
 
 use crate::app::{AnyFlow, App, Asked, Place};
 use crate::control::RunControl;
@@ -26,6 +27,8 @@ pub struct Live {
     network: Run<'static>,
     /// How many samples of queues, flows and pings have been [read](Live::fresh).
     read: [usize; 3],
+    /// No plan may replace that of the start.
+    fixed: bool,
 }
 
 /// Samples that were not read before, each kind in order of time.
@@ -44,7 +47,15 @@ pub struct Fresh<'a> {
 impl Live {
     /// The run of that plan, at its start.
     pub fn new(plan: Plan) -> Result<Live, RunError> {
-        Ok(Live { network: Run::new(Cow::Owned(plan))?, read: [0; 3] })
+        Ok(Live { network: Run::new(Cow::Owned(plan))?, read: [0; 3], fixed: false })
+    }
+    /// The same for a run that is only watched: [`change`](Live::change) refuses every plan, and the record is that of
+    /// [`run`](crate::run) to the byte, also where packets come at the same instant.
+    pub fn watched(plan: Plan) -> Result<Live, RunError> {
+        let mut live = Live { fixed: true, ..Live::new(plan)? };
+        let Run { plan, fabric, .. } = &mut live.network;
+        fabric.enable_ahead(plan);
+        Ok(live)
     }
     /// The plan after the last change.
     pub fn plan(&self) -> &Plan {
@@ -132,6 +143,10 @@ impl Live {
     /// now. A flow may get a stop, or an earlier one. The file `net/link/change.rs` says what happens to packets in a
     /// link. A plan that differs otherwise is refused, and nothing is changed.
     pub fn change(&mut self, plan: Plan) -> Result<(), RunError> {
+        if self.fixed {
+            let error = ParamError::new("plan", "that of the start in a run that is only watched", "another");
+            return Err(RunError::Param { place: "run".into(), error });
+        }
         // The mechanisms that stay know where this run looks for faults.
         let plan = Plan { outside: self.plan().outside.clone(), ..plan };
         check(&plan)?;

@@ -20,7 +20,7 @@ use crate::hosts::Hosts;
 use crate::net::detours::Detours;
 use crate::net::fabric::{DELIVER, Fabric, Port};
 use crate::net::link::SimLink;
-use crate::net::packet::{Header, Marks, Packet, Pool};
+use crate::net::packet::{Header, Packet, Pool};
 use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
@@ -284,26 +284,11 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
     let (near_port, far_port) = if protocol.has_ports() { (client, server) } else { (0, 0) };
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = fabric.paths.len() as u32;
-        let mut header = Header {
-            len: 0,
-            cursor,
-            endpoint: (2 * index + 1 - side) as u32,
-            src: from as u32,
-            dst: to as u32,
-            src_port,
-            dst_port,
-            id: 0,
-            protocol: protocol.number(),
-            dscp: flow.dscp,
-            marks: Marks::default(),
-            flags: 0,
-        };
+        let endpoint = (2 * index + 1 - side) as u32;
+        let header = Header::new(protocol, (from, to), (src_port, dst_port));
+        let mut header = Header { cursor, endpoint, dscp: flow.dscp, ..header };
         let key = plan.ecmp.then(|| header.flow().hash(plan.seed));
-        let path = match key {
-            Some(key) => fabric.routes.spread(from, to, key),
-            None => fabric.routes.path(from, to),
-        };
-        if add_path(path, &mut fabric.paths) {
+        if add_path(fabric.routes.choose(from, to, key), &mut fabric.paths) {
             header.cursor = fabric.with_detours((header.src, header.dst), key, cursor);
         } else if side == 0 || flow.app.has_replies() {
             let name = |node: usize| plan.nodes[node].clone();

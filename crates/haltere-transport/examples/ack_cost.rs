@@ -12,7 +12,8 @@ fn cpu_ns() -> f64 {
     text.split(' ').next().and_then(|first| first.parse().ok()).expect("schedstat")
 }
 
-/// Segments through a pipe of `window` segments; every `loss`-th is lost (0: none). Gives ns of processor time for each.
+/// Segments through a pipe of `window` segments; every `loss`-th is lost (0: none). Gives ns of processor time for
+/// each.
 fn run(control: &str, window: u64, loss: u64, segments: u64) -> f64 {
     let tcp = TcpParams {
         send_buffer: Some(Bytes::new(1448 * window)),

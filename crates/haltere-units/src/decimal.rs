@@ -16,8 +16,8 @@ pub(crate) struct Notation {
     pub units: &'static [Unit],
     /// The units that are printed, in ascending order.
     pub printed: &'static [Unit],
-    /// Units that other tools use: they are refused, and the hint has the value in ours. Before a unit come those of the same letters
-    /// that are likelier.
+    /// Units that other tools use: they are refused, and the hint has the value in ours. Before a unit come those of
+    /// the same letters that are likelier.
     pub foreign: &'static [Unit],
 }
 

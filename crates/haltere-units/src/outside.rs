@@ -1,10 +1,8 @@
 //! Mechanisms from outside the tree: what every registry that takes them has in common.
 //!
 //! A *language* (`python`, `wasm`, `rust`) makes mechanisms of a kind, such as congestion controls, from a *source*:
-//! `my_module:MyControl`,
-//! `control.wasm`. An experiment file names both with a colon between them: `kind = "python:my_module:MyControl"`. The
-//! mechanism's own
-//! parameters are beside `kind`.
+//! `my_module:MyControl`, `control.wasm`. An experiment file names both with a colon between them: `kind =
+//! "python:my_module:MyControl"`. The mechanism's own parameters are beside `kind`.
 //!
 //! | step | who | by |
 //! |---|---|---|
@@ -31,8 +29,7 @@ pub const KIND: &str = "outside";
 /// The parameters of a mechanism from outside, as the plan of a run holds them.
 ///
 /// The laboratory makes them of `{ kind = "python:my_module:MyControl", beta = 0.7 }`. Everything is resolved:
-/// `parameters` has every
-/// parameter, those with their defaults too.
+/// `parameters` has every parameter, those with their defaults too.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -302,8 +299,7 @@ impl Outside {
         self.0.as_ref().map_or(NO_MAKERS, |shared| &shared.makers).find(language)
     }
     /// Ends the run with that fault; the first one counts. It returns: the mechanism must still answer, and from now on
-    /// does the least that
-    /// it can (a window of one segment, packets in order of arrival), until the world has looked.
+    /// does the least that it can (a window of one segment, packets in order of arrival), until the world has looked.
     #[cold]
     pub fn raise(&self, fault: Fault) {
         if let Some(shared) = &self.0 {
@@ -385,8 +381,7 @@ impl From<u64> for Origin {
 /// What went wrong in a mechanism from outside during a run. The run ends with it.
 ///
 /// Prints as `python:my_module:MyControl: on_ack must return without an error, got ZeroDivisionError: division by zero
-/// at
-/// my_module.py:12`.
+/// at my_module.py:12`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fault {
     /// The mechanism: [`Params::kind`].

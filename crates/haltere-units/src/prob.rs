@@ -1,7 +1,7 @@
 //! Probabilities.
 
 use crate::UnitError;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 
@@ -57,26 +57,17 @@ impl serde::Serialize for Prob {
 }
 impl<'de> serde::Deserialize<'de> for Prob {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Prob;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(RULE)
-            }
-            fn visit_f64<E: serde::de::Error>(self, p: f64) -> Result<Prob, E> {
-                Prob::new(p).map_err(E::custom)
-            }
-            fn visit_i64<E: serde::de::Error>(self, p: i64) -> Result<Prob, E> {
-                self.visit_f64(p as f64)
-            }
-            fn visit_u64<E: serde::de::Error>(self, p: u64) -> Result<Prob, E> {
-                self.visit_f64(p as f64)
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Prob, E> {
-                text.parse().map_err(E::custom)
-            }
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
         }
-        d.deserialize_any(Visitor)
+        match Written::deserialize(d)? {
+            Written::Number(p) => Prob::new(p),
+            Written::Text(text) => text.parse(),
+        }
+        .map_err(serde::de::Error::custom)
     }
 }
 impl schemars::JsonSchema for Prob {

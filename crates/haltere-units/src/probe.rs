@@ -13,8 +13,8 @@ impl Probe {
     pub fn new() -> Probe {
         Probe::default()
     }
-    /// Adds a value: its name, its unit (`"s"`, `"B"`, `"bit/s"`, `""` for pure numbers) and the number. The unit of the number of a
-    /// state is the names of the states from 0 on: `"startup|drain"`.
+    /// Adds a value: its name, its unit (`"s"`, `"B"`, `"bit/s"`, `""` for pure numbers) and the number. The unit of
+    /// the number of a state is the names of the states from 0 on: `"startup|drain"`.
     pub fn push(&mut self, name: &'static str, unit: &'static str, value: f64) {
         self.values.push((name, unit, value));
     }

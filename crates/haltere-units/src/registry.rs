@@ -15,19 +15,21 @@
 /// }
 /// ```
 ///
-/// The line `red => Red<P>, boxed;` declares the module `red` (the file `red.rs`), which holds `Params` and the mechanism `Red<P>`.
-/// The module's name is the mechanism's name everywhere: in experiment files, on the command line, in the reference.
-/// `match each_discipline, outside => Outside<P>;` declares the module `outside`, by which the registry takes mechanisms from
-/// [outside](crate::outside) the tree: a variant of both enums that is not among `NAMES` and not in the schema.
+/// The line `red => Red<P>, boxed;` declares the module `red` (the file `red.rs`), which holds `Params` and the
+/// mechanism `Red<P>`. The module's name is the mechanism's name everywhere: in experiment files, on the command line,
+/// in the reference. `match each_discipline, outside => Outside<P>;` declares the module `outside`, by which the
+/// registry takes mechanisms from [outside](crate::outside) the tree: a variant of both enums that is not among `NAMES`
+/// and not in the schema.
 ///
 /// `boxed` keeps a large mechanism that few own from making the enum large. The macro gives
 ///
 /// * the modules;
-/// * the enum of parameters by [`params_registry!`](crate::params_registry): serde tag, JSON Schema, `NAMES`, `kind`, `default_of`;
+/// * the enum of parameters by [`params_registry!`](crate::params_registry): serde tag, JSON Schema, `NAMES`, `kind`,
+///   `default_of`;
 /// * the enum of mechanisms, one variant each;
 /// * a macro (here `each_discipline!`) that matches over either enum, for the modules declared below:
-///   `each_discipline!(self, q => q.backlog())` asks the mechanism, `each_discipline!(params p in self => p.check())` its parameters,
-///   and `each_discipline!(new p in params => (p, link)?)` calls its constructor.
+///   `each_discipline!(self, q => q.backlog())` asks the mechanism, `each_discipline!(params p in self => p.check())`
+///   its parameters, and `each_discipline!(new p in params => (p, link)?)` calls its constructor.
 #[macro_export]
 macro_rules! registry {
     (@mechanism $module:ident $variant:ident ($($generic:ident)?)) => { $module::$variant$(<$generic>)? };
@@ -96,10 +98,10 @@ macro_rules! registry {
 
 /// Makes the enum of parameters of a registry: one variant a mechanism, distinguished by `kind`.
 ///
-/// `params_registry! { /// doc  pub enum QueueParams { DropTail(drop_tail::Params) = drop_tail, ... } }`
-/// gives the enum with serde (internally tagged by `kind`), a JSON Schema, `NAMES`, `kind()` and
-/// `default_of(name)`. The name is the variant in snake case, which is also the module's name. Every `Params` is
-/// `Default + Clone + PartialEq + Debug + Serialize + Deserialize + JsonSchema`, with `#[serde(default, deny_unknown_fields)]`.
+/// `params_registry! { /// doc  pub enum QueueParams { DropTail(drop_tail::Params) = drop_tail, ... } }` gives the enum
+/// with serde (internally tagged by `kind`), a JSON Schema, `NAMES`, `kind()` and `default_of(name)`. The name is the
+/// variant in snake case, which is also the module's name. Every `Params` is `Default + Clone + PartialEq + Debug +
+/// Serialize + Deserialize + JsonSchema`, with `#[serde(default, deny_unknown_fields)]`.
 #[macro_export]
 macro_rules! params_registry {
     (
@@ -169,7 +171,8 @@ macro_rules! matcher {
     };
 }
 
-/// Writes a trait's methods for an enum: each passes the call to the variant's value, by a [`matcher!`](crate::matcher).
+/// Writes a trait's methods for an enum: each passes the call to the variant's value, by a
+/// [`matcher!`](crate::matcher).
 ///
 /// ```text
 /// haltere_units::forward! { each_flow;

@@ -1,10 +1,10 @@
 //! Amounts of data: bytes, and queue sizes in packets, bytes or bandwidth-delay products.
 
-use crate::{Dur, Rate, UnitError, decimal, text_quantity};
+use crate::{Dur, Rate, UnitError, decimal, operator, text_quantity};
 use alloc::format;
 use core::fmt;
 use core::iter::Sum;
-use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::ops::Div;
 use core::str::FromStr;
 
 /// Decimal units first: printing uses these; the binary ones are for reading.
@@ -69,44 +69,9 @@ impl Bytes {
     }
 }
 
-macro_rules! bytes_op {
-    ($trait:ident, $method:ident, $checked:ident, $sign:literal) => {
-        impl $trait for Bytes {
-            type Output = Bytes;
-            #[inline]
-            fn $method(self, other: Bytes) -> Bytes {
-                match self.0.$checked(other.0) {
-                    Some(n) => Bytes(n),
-                    None => panic!(concat!("bytes out of range: {} ", $sign, " {}"), self.0, other.0),
-                }
-            }
-        }
-    };
-}
-bytes_op!(Add, add, checked_add, "+");
-bytes_op!(Sub, sub, checked_sub, "-");
-impl AddAssign for Bytes {
-    #[inline]
-    fn add_assign(&mut self, other: Bytes) {
-        *self = *self + other;
-    }
-}
-impl SubAssign for Bytes {
-    #[inline]
-    fn sub_assign(&mut self, other: Bytes) {
-        *self = *self - other;
-    }
-}
-impl Mul<u64> for Bytes {
-    type Output = Bytes;
-    #[inline]
-    fn mul(self, factor: u64) -> Bytes {
-        match self.0.checked_mul(factor) {
-            Some(n) => Bytes(n),
-            None => panic!("bytes out of range: {} * {factor}", self.0),
-        }
-    }
-}
+operator! { Add add (AddAssign add_assign): Bytes, Bytes.0 => Bytes, checked_add, "bytes out of range: {} + {}" }
+operator! { Sub sub (SubAssign sub_assign): Bytes, Bytes.0 => Bytes, checked_sub, "bytes out of range: {} - {}" }
+operator! { Mul mul: Bytes, u64 => Bytes, checked_mul, "bytes out of range: {} * {}" }
 impl Div<u64> for Bytes {
     type Output = Bytes;
     #[inline]
@@ -120,20 +85,9 @@ impl Sum for Bytes {
     }
 }
 
-impl FromStr for Bytes {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        decimal::parse(text, &BYTES).map(Bytes)
-    }
-}
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        decimal::print(f, self.0, &PRINTED)
-    }
-}
-
 text_quantity!(
     Bytes,
+    BYTES,
     "bytes",
     r"^\s*[0-9]*\.?[0-9]+\s*(B|kB|MB|GB|KiB|MiB|GiB)\s*$|^0$",
     "a number of bytes: `90kB`, `1500B`, `64KiB`"

@@ -1,9 +1,9 @@
 //! Points in time and spans of it, in whole nanoseconds.
 
-use crate::{UnitError, decimal, text_quantity};
+use crate::{UnitError, decimal, operator, text_quantity};
 use core::fmt;
 use core::iter::Sum;
-use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::ops::Div;
 use core::str::FromStr;
 
 const UNITS: [decimal::Unit; 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
@@ -150,82 +150,11 @@ impl Dur {
     }
 }
 
-// Overflow is a broken invariant (spans are bounded when a scenario is read): it panics with both values. The panic stands
-// apart, so that the usual case is small enough to be inlined.
-#[cold]
-#[inline(never)]
-fn broken(what: &str, left: u64, operator: char, right: u64) -> ! {
-    panic!("{what}: {left} ns {operator} {right} ns")
-}
-
-impl Add<Dur> for Time {
-    type Output = Time;
-    #[inline]
-    fn add(self, span: Dur) -> Time {
-        match self.0.checked_add(span.0) {
-            Some(ns) => Time(ns),
-            None => broken("time overflow", self.0, '+', span.0),
-        }
-    }
-}
-impl AddAssign<Dur> for Time {
-    #[inline]
-    fn add_assign(&mut self, span: Dur) {
-        *self = *self + span;
-    }
-}
-impl Sub<Time> for Time {
-    type Output = Dur;
-    #[inline]
-    fn sub(self, earlier: Time) -> Dur {
-        match self.0.checked_sub(earlier.0) {
-            Some(ns) => Dur(ns),
-            None => broken("time runs backwards", self.0, '-', earlier.0),
-        }
-    }
-}
-impl Add for Dur {
-    type Output = Dur;
-    #[inline]
-    fn add(self, other: Dur) -> Dur {
-        match self.0.checked_add(other.0) {
-            Some(ns) => Dur(ns),
-            None => broken("duration overflow", self.0, '+', other.0),
-        }
-    }
-}
-impl AddAssign for Dur {
-    #[inline]
-    fn add_assign(&mut self, other: Dur) {
-        *self = *self + other;
-    }
-}
-impl Sub for Dur {
-    type Output = Dur;
-    #[inline]
-    fn sub(self, other: Dur) -> Dur {
-        match self.0.checked_sub(other.0) {
-            Some(ns) => Dur(ns),
-            None => broken("negative duration", self.0, '-', other.0),
-        }
-    }
-}
-impl SubAssign for Dur {
-    #[inline]
-    fn sub_assign(&mut self, other: Dur) {
-        *self = *self - other;
-    }
-}
-impl Mul<u64> for Dur {
-    type Output = Dur;
-    #[inline]
-    fn mul(self, factor: u64) -> Dur {
-        match self.0.checked_mul(factor) {
-            Some(ns) => Dur(ns),
-            None => panic!("duration overflow: {} ns * {factor}", self.0),
-        }
-    }
-}
+operator! { Add add (AddAssign add_assign): Time, Dur.0 => Time, checked_add, "time overflow: {} ns + {} ns" }
+operator! { Sub sub: Time, Time.0 => Dur, checked_sub, "time runs backwards: {} ns - {} ns" }
+operator! { Add add (AddAssign add_assign): Dur, Dur.0 => Dur, checked_add, "duration overflow: {} ns + {} ns" }
+operator! { Sub sub (SubAssign sub_assign): Dur, Dur.0 => Dur, checked_sub, "negative duration: {} ns - {} ns" }
+operator! { Mul mul: Dur, u64 => Dur, checked_mul, "duration overflow: {} ns * {}" }
 impl Div<u64> for Dur {
     type Output = Dur;
     #[inline]
@@ -239,21 +168,16 @@ impl Sum for Dur {
     }
 }
 
-impl FromStr for Dur {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Dur, UnitError> {
-        decimal::parse(text, &NOTATION).map(Dur)
-    }
-}
-impl fmt::Display for Dur {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        decimal::print(f, self.0, &UNITS)
-    }
-}
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimal::print(f, self.0, &UNITS)
     }
 }
 
-text_quantity!(Dur, "duration", r"^\s*[0-9]*\.?[0-9]+\s*(ns|us|ms|s)\s*$|^0$", "a duration: `5ms`, `100us`, `1.5s`");
+text_quantity!(
+    Dur,
+    NOTATION,
+    "duration",
+    r"^\s*[0-9]*\.?[0-9]+\s*(ns|us|ms|s)\s*$|^0$",
+    "a duration: `5ms`, `100us`, `1.5s`"
+);

@@ -1,10 +1,11 @@
 //! The interface between Haltere and a module: one table, which the code writes by and the documents print.
 //!
-//! Every field is 8 bytes, little endian, signed, without gaps: field `i` is at offset `8 * i`. A time or a span is in nanoseconds, a size in
-//! bytes, a rate in bits a second, a truth value 0 or 1. A value that is not there is -1. A window without a limit is [`UNLIMITED`].
+//! Every field is 8 bytes, little endian, signed, without gaps: field `i` is at offset `8 * i`. A time or a span is in
+//! nanoseconds, a size in bytes, a rate in bits a second, a truth value 0 or 1. A value that is not there is -1. A
+//! window without a limit is [`UNLIMITED`].
 //!
-//! A later version of Haltere may add fields at the end of an event, within [`EVENT_BYTES`], and imports; it then keeps [`VERSION`].
-//! Whatever else changes raises it.
+//! A later version of Haltere may add fields at the end of an event, within [`EVENT_BYTES`], and imports; it then keeps
+//! [`VERSION`]. Whatever else changes raises it.
 
 use haltere_congestion::{
     AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent, SenderContext,
@@ -107,16 +108,20 @@ event! { ACK, ack, Ack, "on_ack", "Data was newly acknowledged, cumulatively or 
     cwnd_limited "0/1" "The window limited the sender: only then may it grow." = i64::from(ev.cwnd_limited);
     in_recovery "0/1" "In recovery, or reducing after an ECN echo: no growth." = i64::from(ev.in_recovery);
     in_rto_recovery "0/1" "Repairs after a timeout: slow start is allowed." = i64::from(ev.in_rto_recovery);
-    next_departure "ns" "The earliest time at which pacing lets a segment leave; 0 without pacing." = ns(ev.next_departure);
-    rate_delivered "B" "Delivery rate sample: delivered over `rate_interval`; -1: no sample." = sample(ev, |r| bytes(r.delivered));
+    next_departure "ns" "The earliest time at which pacing lets a segment leave; 0 without pacing."
+        = ns(ev.next_departure);
+    rate_delivered "B" "Delivery rate sample: delivered over `rate_interval`; -1: no sample."
+        = sample(ev, |r| bytes(r.delivered));
     rate_interval "ns" "Delivery rate sample: the interval." = sample(ev, |r| span(r.interval));
-    rate_prior_delivered "B" "Delivered in all when the sampled segment was sent." = sample(ev, |r| whole(r.prior_delivered));
+    rate_prior_delivered "B" "Delivered in all when the sampled segment was sent."
+        = sample(ev, |r| whole(r.prior_delivered));
     rate_total_delivered "B" "Delivered in all now." = sample(ev, |r| whole(r.total_delivered));
     rate_lost "B" "Marked lost over the sample's flight." = sample(ev, |r| bytes(r.lost));
     rate_total_lost "B" "Marked lost in all." = sample(ev, |r| whole(r.total_lost));
     rate_tx_in_flight "B" "In flight when the sampled segment was sent." = sample(ev, |r| bytes(r.tx_in_flight));
     rate_delivered_ce "B" "Delivered with CE over the sample's flight." = sample(ev, |r| bytes(r.delivered_ce));
-    rate_app_limited "0/1" "The application had nothing more to send when the sampled segment was sent." = sample(ev, |r| i64::from(r.app_limited));
+    rate_app_limited "0/1" "The application had nothing more to send when the sampled segment was sent."
+        = sample(ev, |r| i64::from(r.app_limited));
 } }
 
 fn sample(ev: &AckEvent, value: impl FnOnce(&RateSample) -> i64) -> i64 {
@@ -128,7 +133,8 @@ event! { LOSS, loss, Loss, "on_loss", "A recovery episode begins: reduce once.",
     ecn "0/1" "An ECN echo began it, not a lost segment." = i64::from(ev.kind == LossKind::Ecn);
     in_flight "B" "In flight, lost segments left out." = bytes(ev.in_flight);
     lost "B" "Marked lost so far in this episode." = bytes(ev.lost);
-    snd_nxt "B" "Stream offset of the first byte not yet sent: the episode ends when it is acknowledged." = whole(ev.snd_nxt);
+    snd_nxt "B" "Stream offset of the first byte not yet sent: the episode ends when it is acknowledged."
+        = whole(ev.snd_nxt);
     asked "0/1" "The control asked for it by `ask_reduction`." = i64::from(ev.kind == LossKind::Asked);
 } }
 
@@ -140,7 +146,9 @@ event! { RTO, rto, Rto, "on_rto", "The retransmission timer fired.", (ev: &RtoEv
     snd_nxt "B" "Stream offset of the first byte not yet sent." = whole(ev.snd_nxt);
 } }
 
-event! { SEGMENT_LOST, segment_lost, SegmentLost, "on_segment_lost", "A segment was marked lost; before the event of the acknowledgement or timeout that marked it.", (lost: &LostSegment) {
+event! { SEGMENT_LOST, segment_lost, SegmentLost, "on_segment_lost",
+    "A segment was marked lost; before the event of the acknowledgement or timeout that marked it.",
+    (lost: &LostSegment) {
     seq "B" "Stream offset of its first byte." = whole(lost.seq);
     bytes "B" "Its payload." = bytes(lost.bytes);
     tx_in_flight "B" "In flight when it was sent, itself included." = bytes(lost.tx_in_flight);
@@ -154,20 +162,24 @@ event! { RECOVERED, recovered, Recovered, "on_recovered", "The recovery episode 
     now "ns" "Now." = ns(now);
 } }
 
-event! { ESTABLISHED, established, Established, "on_established", "The connection is established.", (now: Time, rtt: Dur) {
+event! { ESTABLISHED, established, Established, "on_established",
+    "The connection is established.", (now: Time, rtt: Dur) {
     now "ns" "Now." = ns(now);
     rtt "ns" "The round-trip time of the handshake." = span(rtt);
 } }
 
-event! { CACHED, cached_ssthresh, CachedSsthresh, "on_cached_ssthresh", "Before anything is sent: the host remembers this threshold of an earlier connection.", (ssthresh: Bytes) {
+event! { CACHED, cached_ssthresh, CachedSsthresh, "on_cached_ssthresh",
+    "Before anything is sent: the host remembers this threshold of an earlier connection.", (ssthresh: Bytes) {
     ssthresh "B" "The slow-start threshold." = bytes(ssthresh);
 } }
 
-event! { SPURIOUS, spurious, Spurious, "on_spurious", "The last reduction was spurious: restore the window.", (now: Time) {
+event! { SPURIOUS, spurious, Spurious, "on_spurious",
+    "The last reduction was spurious: restore the window.", (now: Time) {
     now "ns" "Now." = ns(now);
 } }
 
-event! { RESTART, restart, Restart, "on_restart", "The first transmission after an idle time, before it is sent.", (ev: &RestartEvent) {
+event! { RESTART, restart, Restart, "on_restart",
+    "The first transmission after an idle time, before it is sent.", (ev: &RestartEvent) {
     now "ns" "Now." = ns(ev.now);
     idle "ns" "How long nothing was in flight." = span(ev.idle);
     rto "ns" "The current retransmission timeout." = span(ev.rto);
@@ -195,12 +207,15 @@ pub const CONTROL: &[Layout] =
 
 event! { LINK, link, Link, "start", "A queue discipline is made, before any other event.", (link: &LinkContext) {
     rate "bit/s" "The rate of the link; -1: packets take no time." = link.rate.map_or(-1, |rate| whole(rate.as_bps()));
-    rtt "ns" "The round-trip time without queues of the flows that cross the link; -1: unknown." = link.rtt.map_or(-1, span);
+    rtt "ns" "The round-trip time without queues of the flows that cross the link; -1: unknown."
+        = link.rtt.map_or(-1, span);
     packet "B" "The length of a full packet on this link." = bytes(link.packet);
     seed "" "Differs between runs." = link.seed as i64;
 } }
 
-event! { ENQUEUE, enqueue, Enqueue, "enqueue", "A packet arrives. It waits from now on, unless it is dropped.", (now: Time, packet: &PacketView, backlog: Backlog, seed: u64) {
+event! { ENQUEUE, enqueue, Enqueue, "enqueue",
+    "A packet arrives. It waits from now on, unless it is dropped.",
+    (now: Time, packet: &PacketView, backlog: Backlog, seed: u64) {
     now "ns" "Now." = ns(now);
     id "" "The number of the packet: 0, 1, 2 ... in order of arrival." = whole(packet.id);
     len "B" "Its length on the link." = i64::from(packet.len);
@@ -208,7 +223,8 @@ event! { ENQUEUE, enqueue, Enqueue, "enqueue", "A packet arrives. It waits from 
     flow "" "A hash of its flow." = packet.flow.hash(seed) as i64;
     priority "" "Its priority, 0 to 15." = i64::from(packet.priority);
     dscp "" "Its DSCP." = i64::from(packet.dscp);
-    stream_offset "B" "Offset of its first payload byte in its stream; -1: unknown." = packet.stream_offset.map_or(-1, whole);
+    stream_offset "B" "Offset of its first payload byte in its stream; -1: unknown."
+        = packet.stream_offset.map_or(-1, whole);
     backlog_packets "" "Packets that wait, this one included." = i64::from(backlog.packets);
     backlog_bytes "B" "Bytes that wait, this packet included." = whole(backlog.bytes);
 } }
@@ -222,7 +238,8 @@ fn ecn(ecn: Ecn) -> i64 {
     }
 }
 
-event! { DEQUEUE, dequeue, Dequeue, "dequeue", "The link can send: the answer names the next packet.", (now: Time, backlog: Backlog) {
+event! { DEQUEUE, dequeue, Dequeue, "dequeue",
+    "The link can send: the answer names the next packet.", (now: Time, backlog: Backlog) {
     now "ns" "Now." = ns(now);
     backlog_packets "" "Packets that wait." = i64::from(backlog.packets);
     backlog_bytes "B" "Bytes that wait." = whole(backlog.bytes);
@@ -261,7 +278,8 @@ pub const IMPORTS: &[(&str, &str, &str)] = &[
     (
         "ask_reduction",
         "()",
-        "A control asks for a reduction without loss or echo, in `on_ack`. If none goes on, one begins, and `on_loss` follows with `asked`.",
+        "A control asks for a reduction without loss or echo, in `on_ack`. If none goes on, one begins, and `on_loss` \
+         follows with `asked`.",
     ),
     ("fail", "(address: i32, length: i32)", "Ends the run with this message, in UTF-8."),
     (
@@ -272,6 +290,7 @@ pub const IMPORTS: &[(&str, &str, &str)] = &[
     (
         "mark",
         "(id: i64, reason: i32) -> i32",
-        "A queue discipline marks a packet that waits. The reason is 0, congestion, or 1, a threshold. Returns 0 if the packet is not ECN-capable: drop it instead.",
+        "A queue discipline marks a packet that waits. The reason is 0, congestion, or 1, a threshold. Returns 0 if \
+         the packet is not ECN-capable: drop it instead.",
     ),
 ];

@@ -1,4 +1,4 @@
-//! What a module says of itself: a JSON text, from which `explain`, errors and the checks of parameters follow.
+//! The description of a module: a JSON text from which `explain`, errors and the checks of parameters follow.
 
 use crate::abi::{PARAMETERS, STATE_VARIABLES};
 use haltere_congestion::EcnUse;
@@ -133,7 +133,8 @@ impl Written {
     }
 }
 
-/// The number that the module gets for a value: nanoseconds, bits a second, bytes, 0 or 1, or the place of a text among its values.
+/// The number that the module gets for a value: nanoseconds, bit/s, bytes, 0 or 1, or the position of a text among its
+/// values.
 fn number(parameter: &Parameter, value: &Value) -> Option<f64> {
     let text = value.as_str();
     let number = match parameter.format {

@@ -10,7 +10,7 @@ use haltere_congestion::{
 use haltere_units::outside::{Outside, Params, Reporter};
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 
-/// The sender of the trial before the run.
+/// The sender with which a module is tried before the run.
 pub(crate) const TRIAL: SenderContext =
     SenderContext { mss: Bytes::new(1448), initial_window: Bytes::new(14_480), seed: 1, outside: Outside::NONE };
 
@@ -29,7 +29,7 @@ enum Event {
     Restart,
 }
 
-/// What the module answered last.
+/// The module's last answer.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
     cwnd: Bytes,
@@ -42,8 +42,8 @@ pub(crate) struct Control {
     machine: Machine,
     handlers: [Handler; abi::CONTROL.len()],
     answer: Answer,
-    pub(crate) reporter: Reporter,
-    /// One segment: the window of a control whose module failed.
+    reporter: Reporter,
+    /// One segment: the window after the module has failed.
     mss: Bytes,
     /// The last acknowledgement asked for a reduction.
     wants_reduction: bool,
@@ -76,7 +76,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Tells the module of an event, unless it has failed before.
+    /// Passes an event to the module, unless it has failed before.
     #[inline]
     fn tell<const FIELDS: usize>(&mut self, event: Event, now: Option<Time>, fields: &[i64; FIELDS]) {
         if !self.is_broken
@@ -88,7 +88,7 @@ impl Control {
         }
     }
 
-    /// Tells the module of an event and reads what it answers.
+    /// Passes an event to the module and reads its answer.
     #[inline]
     fn try_tell<const FIELDS: usize>(
         &mut self,
@@ -114,7 +114,7 @@ fn handlers(machine: &Machine) -> [Handler; abi::CONTROL.len()] {
     std::array::from_fn(|i| machine.handler(abi::CONTROL[i].export))
 }
 
-/// What is wrong with an answer that no control may give.
+/// The fault of an answer that is out of range.
 #[cold]
 fn refused(export: &str, now: Option<Time>, cwnd: i64, ssthresh: i64, pacing_rate: i64) -> Failure {
     let (name, rule, got) = if cwnd < 1 {

@@ -1,9 +1,8 @@
-//! What a queue discipline decides in the middle of a call: the host writes it down, and carries it out when the call
-//! has ended.
+//! Decisions that a queue discipline makes during a call. The host records them and carries them out after the call.
 //!
 //! The engine's functions live as long as the module, and [`Verdicts`] as long as one call, so the functions cannot
-//! borrow them. They need not:
-//! the host knows which packets wait and which of them are ECN-capable, so it can answer at once.
+//! borrow them. They need not: the host knows which packets wait and which of them are ECN-capable, so it can answer
+//! at once.
 
 use haltere_queue::outside::{PacketView, Verdicts};
 use haltere_queue::{DropReason, MarkReason};

@@ -1,4 +1,4 @@
-//! A mechanism that runs: one instance of a module with its memory.
+//! A running mechanism: one instance of a module, with its memory.
 
 use crate::abi::EVENT_BYTES;
 use crate::about::About;
@@ -11,7 +11,7 @@ use wasmi::{Error, Instance, Linker, Memory, Store, StoreLimits, StoreLimitsBuil
 /// An event handler of a module.
 pub(crate) type Handler = Option<TypedFunc<(), ()>>;
 
-/// What the host keeps for an instance.
+/// The host's state for one instance.
 #[derive(Debug)]
 pub(crate) struct Host {
     limits: StoreLimits,
@@ -19,7 +19,7 @@ pub(crate) struct Host {
     random: u64,
     /// Whether a control asks for a reduction.
     reduction: Reduction,
-    /// Of a queue discipline.
+    /// Only used by queue disciplines.
     pub decisions: Decisions,
 }
 
@@ -36,7 +36,8 @@ enum Reduction {
 
 impl Host {
     fn new(seed: u64) -> Host {
-        let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1).build();
+        let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1);
+        let limits = limits.tables(limits::TABLES).table_elements(limits::TABLE_ELEMENTS).build();
         Host { limits, random: seed, reduction: Reduction::Closed, decisions: Decisions::default() }
     }
     /// The control asks for a reduction.
@@ -51,7 +52,8 @@ impl Host {
     pub fn seed(&mut self, seed: u64) {
         self.random = seed;
     }
-    /// 64 random bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated numbers.
+    /// 64 random bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated
+    /// numbers.
     pub fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.random;
@@ -83,11 +85,16 @@ fn instantiate(
     let mut store = Store::new(code.engine(), Host::new(seed));
     store.limiter(|host| &mut host.limits);
     refuel(&mut store);
-    let instance = linker
-        .instantiate_and_start(&mut store, code)
-        .map_err(|error| format!("module must start within {} bytes of memory, got: {error}", limits::MEMORY_BYTES))?;
+    let instance = linker.instantiate_and_start(&mut store, code).map_err(|error| {
+        format!(
+            "module must start within {} bytes of memory and {} tables of {} elements, got: {error}",
+            limits::MEMORY_BYTES,
+            limits::TABLES,
+            limits::TABLE_ELEMENTS
+        )
+    })?;
     let memory = instance.get_memory(&store, "memory").expect("checked when the module was read");
-    // What some compilers make of initial values that are no constants.
+    // Some compilers put initial values that are not constants here.
     if let Ok(initialize) = instance.get_typed_func::<(), ()>(&store, "_initialize") {
         refuel(&mut store);
         initialize.call(&mut store, ()).map_err(|error| Failure::call("_initialize", &error, None).to_string())?;
@@ -135,7 +142,7 @@ fn address(
 }
 
 impl Machine {
-    /// What the module says of itself.
+    /// The module's description.
     pub fn about(code: &wasmi::Module, linker: &Linker<Host>) -> Result<About, String> {
         let (mut store, instance, memory) = instantiate(code, linker, 0)?;
         check_version(number(&mut store, instance, "haltere_abi")?)?;
@@ -171,11 +178,12 @@ impl Machine {
         self.instance.get_typed_func(&self.store, name).ok()
     }
 
-    /// Writes the event, and lets the call have the instructions that it may use.
+    /// Writes the event and refills the fuel for one call.
     #[inline]
     fn prepare<const FIELDS: usize>(&mut self, event: &[i64; FIELDS]) {
         let memory = self.memory.data_mut(&mut self.store);
-        // One check of the range for all fields. What lies behind them stays from an earlier event: a handler knows its fields.
+        // One bounds check for all fields. Bytes beyond them keep the values of an earlier event: a handler knows its
+        // fields.
         let room =
             memory[self.event..self.event + EVENT_BYTES].first_chunk_mut::<EVENT_BYTES>().expect("so many bytes");
         for (i, value) in event.iter().enumerate() {
@@ -195,7 +203,7 @@ impl Machine {
         handler.call(&mut self.store, ())
     }
 
-    /// What the host keeps for it.
+    /// The host's state for this instance.
     #[inline]
     pub fn host(&mut self) -> &mut Host {
         self.store.data_mut()
@@ -206,7 +214,7 @@ impl Machine {
     pub fn let_ask(&mut self) {
         self.store.data_mut().reduction = Reduction::Open;
     }
-    /// From now on it may not. True if it has asked.
+    /// From now on the control may not. True if it has asked.
     #[inline]
     pub fn has_asked(&mut self) -> bool {
         std::mem::replace(&mut self.store.data_mut().reduction, Reduction::Closed) == Reduction::Asked
@@ -260,7 +268,7 @@ impl Machine {
     }
 }
 
-/// A failed call or answer: what must do what, and what it did.
+/// A failed call or a wrong answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// The export or the field of the answer.

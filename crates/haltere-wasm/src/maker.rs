@@ -31,7 +31,7 @@ struct Maker;
 
 /// Modules that were read, by the digest of their file.
 static READ: Mutex<Option<HashMap<String, Module>>> = Mutex::new(None);
-/// So many modules are kept. One more than these, as in a day at the playground, empties the table.
+/// The most modules that are kept. One more, as in a day at the playground, empties the table.
 const KEPT: usize = 64;
 
 /// The module of that digest if it was read before.
@@ -93,7 +93,7 @@ impl Maker {
         let (name, summary) = (name.unwrap_or_default(), about.summary.clone());
         Ok(About { name, summary, digest, parameters: about.parameters() })
     }
-    /// The module of these parameters with their values. It is read again only in a process that has not read it.
+    /// The module of these parameters with their values. Each process reads it once.
     fn module(&self, params: &Params) -> Result<(Module, Vec<f64>), ParamError> {
         let module = match known(&params.digest) {
             Some(module) => module,

@@ -6,9 +6,10 @@ use crate::imports::{self, linker};
 use crate::machine::{Host, Machine};
 use crate::{abi, globals, limits};
 use std::sync::{Arc, OnceLock};
-use wasmi::{Config, Engine, ExternType, FuncType, Linker, ValType};
+use wasmi::{Config, EnforcedLimits, Engine, ExternType, FuncType, Linker, ValType};
 
-/// The engine of this process. It counts instructions, has no threads and no vector instructions, and makes every NaN the same.
+/// The engine of this process. It counts instructions, has no threads and no vector instructions, and makes every NaN
+/// the same.
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| {
@@ -16,15 +17,17 @@ pub(crate) fn engine() -> &'static Engine {
         config.consume_fuel(true).allow_start_fn(false).ignore_custom_sections(true);
         config.wasm_multi_memory(false).wasm_tail_call(false).wasm_custom_page_sizes(false);
         config.compilation_mode(wasmi::CompilationMode::Eager);
+        // 1,000 globals, 1,000 segments of elements and of data, 100 tables and 10,000 functions.
+        config.enforced_limits(EnforcedLimits::strict());
         Engine::new(&config)
     })
 }
 
-/// A module that was checked. A copy shares it.
+/// A module that has been checked. Copies share it.
 #[derive(Clone)]
 pub struct Module(pub(crate) Arc<Compiled>);
 
-/// What there is once for each module.
+/// What all instances of a module share.
 pub(crate) struct Compiled {
     pub about: About,
     /// Name and unit of each state variable, for as long as the process lasts.
@@ -53,9 +56,15 @@ impl Module {
             let what = if bytes.is_empty() { "an empty file" } else { "a file that does not begin with `\\0asm`" };
             return Err(format!("module must be WebAssembly in its binary format, got {what}"));
         }
+        let elements = globals::section(bytes, globals::ELEMENTS).map_or(0, <[u8]>::len);
+        if elements > limits::ELEMENT_SECTION_BYTES {
+            let most = limits::ELEMENT_SECTION_BYTES;
+            return Err(format!("the section of elements of a module must be at most {most} bytes, got {elements}"));
+        }
         let compile = |bytes: &[u8]| {
             wasmi::Module::new(engine(), bytes).map_err(|error| {
-                format!("module must be WebAssembly without vector instructions, threads and a start function, got one with the error: {error}")
+                let rule = "WebAssembly without vector instructions, threads and a start function";
+                format!("module must be {rule}, got one with the error: {error}")
             })
         };
         let original = compile(bytes)?;
@@ -63,7 +72,7 @@ impl Module {
         imports::check(&original, None)?;
         let globals = globals::count(bytes);
         let code = compile(&globals::exposed(bytes, globals))?;
-        // Every module may be asked what it is with all imports there.
+        // The description decides which imports are allowed, so all of them are linked until it is read.
         let about = Machine::about(&code, &linker(None))?;
         imports::check(&original, Some(about.kind))?;
         check_kind(&original, &about)?;
@@ -95,7 +104,7 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
     Ok(())
 }
 
-/// What a module of its kind exports: each event that it has a function for is one that there is.
+/// Checks the exports of a module of its kind: each event handler must belong to a known event.
 fn check_kind(module: &wasmi::Module, about: &About) -> Result<(), String> {
     let (events, needed): (&[Layout], &[&str]) = match about.kind {
         Kind::Control => (CONTROL, &["start"]),
@@ -122,7 +131,7 @@ fn check_kind(module: &wasmi::Module, about: &About) -> Result<(), String> {
     }
 }
 
-/// Checks that the export is a function of that type, or that it is not there and need not be.
+/// Checks that the export is a function of that type. It may be absent unless it is `needed`.
 fn typed(module: &wasmi::Module, name: &str, ty: &FuncType, needed: bool) -> Result<(), String> {
     let result = if ty.results().is_empty() { "" } else { " -> i32" };
     match module.get_export(name) {

@@ -9,7 +9,7 @@ use haltere_units::outside::{Outside, Params, Reporter};
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 use wasmi::TypedFunc;
 
-/// The link of the trial before the run.
+/// The link with which a module is tried before the run.
 pub(crate) const TRIAL: LinkContext = LinkContext {
     rate: Some(Rate::from_mbps(10)),
     rtt: Some(Dur::from_ms(20)),
@@ -28,9 +28,9 @@ pub(crate) struct Queue {
     ready_at: Option<Time>,
     /// Seed of the hashes of flows.
     seed: u64,
-    /// Its random numbers are yet to be seeded from the queue's stream, which is not there before the first packet.
+    /// Its random numbers have no seed yet: the queue's stream is available from the first packet on.
     is_unseeded: bool,
-    pub(crate) reporter: Reporter,
+    reporter: Reporter,
     is_broken: bool,
 }
 
@@ -50,7 +50,8 @@ fn time(value: i64) -> Option<Time> {
 }
 
 impl Queue {
-    /// An empty queue of that module on that link; `values` are those of [`About::values`](crate::about::About::values).
+    /// An empty queue of that module on that link; `values` are those of
+    /// [`About::values`](crate::about::About::values).
     pub fn new(module: &Module, params: &Params, values: &[f64], link: &LinkContext) -> Result<Queue, String> {
         let mut machine = Machine::new(module, values, abi::QUEUE_ANSWER.fields.len(), link.seed)?;
         let needed = |name: &str| machine.handler(name).expect("checked when the module was read");
@@ -102,7 +103,7 @@ impl Queue {
         outcome
     }
 
-    /// Takes over the answer of a call, or ends the run with its failure. The number of the next packet; -1: none.
+    /// Reads the answer of a call, or ends the run if the call failed. Returns the number of the next packet; -1: none.
     #[inline]
     fn settle(&mut self, export: &'static str, now: Time, outcome: Result<(), wasmi::Error>) -> i64 {
         match outcome {
@@ -114,7 +115,7 @@ impl Queue {
     #[cold]
     fn broken(&mut self, export: &'static str, now: Time, error: &wasmi::Error) -> i64 {
         self.is_broken = true;
-        // No packet is withheld, and no timer is set, from now on.
+        // From now on no packet is withheld and no timer is set.
         self.ready_at = self.ready_at.map(|_| now);
         self.next_timer = self.next_timer.map(|_| Time::NEVER);
         let failure = Failure::call(export, error, Some(now));

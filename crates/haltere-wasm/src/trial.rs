@@ -1,4 +1,4 @@
-//! A module is tried out before the run: what fails at once fails there.
+//! A module is tried before the run, so that it fails there if it fails at once.
 
 use crate::about::Kind;
 use crate::control::{self, Control};

@@ -1,4 +1,5 @@
-//! The table of the interface is written into the files of each language and into the documents: `UPDATE=1 cargo test -p haltere-wasm --test interface`.
+//! The table of the interface is written into the files of each language and into the documents: `UPDATE=1 cargo test
+//! -p haltere-wasm --test interface`.
 
 use haltere_wasm::abi::{CONTROL, CONTROL_ANSWER, EVENT_BYTES, Field, IMPORTS, Layout, QUEUE, QUEUE_ANSWER};
 use std::fmt::Write;

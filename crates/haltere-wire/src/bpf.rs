@@ -1,18 +1,18 @@
-//! Congestion controls that the kernel lacks, as BPF struct_ops: built from the sources in `bpf/`, loaded for a run, unloaded
-//! after it.
+//! Congestion controls that the kernel lacks, as BPF struct_ops. They are built from `bpf/`, loaded for a run and
+//! unloaded after it.
 //!
-//! They are registered under a name of this process's own (`vegas_1234`), by a helper program that keeps the registration
-//! only as long as its standard input is open: when this process ends in any way, the kernel takes them back.
-//! Needs clang, bpftool, libbpf's headers, a kernel with BTF, and root outside any user namespace.
+//! They are registered under a name of this process's own (`vegas_1234`), by a helper program that keeps the
+//! registration only as long as its standard input is open: when this process ends in any way, the kernel takes them
+//! back. Needs clang, bpftool, libbpf's headers, a kernel with BTF, and root outside any user namespace.
 
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::privileges;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The controls that there are.
+/// The available controls.
 pub const CONTROLS: [&str; 2] = ["vegas", "dctcp"];
 
 const SOURCES: [(&str, &str); 4] = [
@@ -28,7 +28,7 @@ pub fn control_name(kind: &str) -> String {
     format!("{kind}_{}", std::process::id())
 }
 
-/// Loaded controls; dropped, they are unloaded.
+/// Loaded controls. Dropping this unloads them.
 #[derive(Debug)]
 pub struct Controls {
     loader: Option<(Child, ChildStdin)>,
@@ -81,9 +81,9 @@ pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
     let made = fs::create_dir_all(&workshop)
         .and_then(|()| SOURCES.iter().try_for_each(|(name, text)| fs::write(workshop.join(name), text)));
     controls.workshop = Some(workshop.clone());
-    made.map_err(|e| WireError::os(format!("writing to `{}`", workshop.display()), e))?;
+    made.doing(format!("writing to `{}`", workshop.display()))?;
     let header = tool(&list, Command::new("bpftool").args(["btf", "dump", "file", BTF, "format", "c"]))?;
-    fs::write(workshop.join("vmlinux.h"), header).map_err(|e| WireError::os("writing vmlinux.h", e))?;
+    fs::write(workshop.join("vmlinux.h"), header).doing("writing vmlinux.h")?;
     for kind in kinds {
         let name = format!("-DCONTROL_NAME=\"{}\"", control_name(kind));
         let (source, object) = (format!("{kind}.bpf.c"), format!("{kind}.o"));
@@ -104,11 +104,11 @@ fn start_loader(workshop: &Path, kinds: &[&str]) -> Result<(Child, ChildStdin), 
     let mut command = Command::new(workshop.join("loader"));
     command.current_dir(workshop).args(kinds.iter().map(|kind| format!("{kind}.o")));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| WireError::os("starting the loader of BPF controls", e))?;
+    let mut child = command.spawn().doing("starting the loader of BPF controls")?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let mut line = String::new();
     if let Some(out) = stdout {
-        BufReader::new(out).read_line(&mut line).map_err(|e| WireError::os("the loader of BPF controls", e))?;
+        BufReader::new(out).read_line(&mut line).doing("the loader of BPF controls")?;
     }
     if let (Some(stdin), "ready") = (stdin, line.trim()) {
         return Ok((child, stdin));
@@ -122,7 +122,7 @@ fn start_loader(workshop: &Path, kinds: &[&str]) -> Result<(Child, ChildStdin), 
     Err(WireError::Missing(format!("congestion control {}: the kernel would not load it: {reason}", kinds.join(", "))))
 }
 
-/// The output of a program, or an error that says which is missing or what it complained of.
+/// The output of a program, or an error with the name of a missing program or the program's complaint.
 fn tool(controls: &str, command: &mut Command) -> Result<Vec<u8>, WireError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| match e.kind() {
@@ -142,7 +142,7 @@ fn tool(controls: &str, command: &mut Command) -> Result<Vec<u8>, WireError> {
 
 const WORKSHOP: &str = "haltere-bpf-";
 
-/// What killed processes left behind.
+/// Files that killed processes left behind.
 fn remove_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! Is this machine fit for the run? Measured before it, in its own namespaces, and refused where not.
+//! Measures before a run, in its namespaces, whether the machine is fit for it. An unfit machine is refused.
 //!
 //! Two short runs through the same code with plain queues over the plan's slowest link: pings on the idle
 //! network give base delay and jitter; datagrams at 105 % of the link's rate give the rate, what is lost before
@@ -16,7 +16,7 @@ use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde_json::{Value, json};
 
-/// Rate within this share of the plan's.
+/// The measured rate may differ from the plan's by this share.
 const RATE_BOUND: f64 = 0.02;
 /// The idle round trip may be longer than the plan's by this share of it...
 const DELAY_SHARE: f64 = 0.02;
@@ -24,7 +24,7 @@ const DELAY_SHARE: f64 = 0.02;
 const DELAY_FLOOR: Dur = Dur::from_us(300);
 /// Share of a core above which the router would be late.
 const CPU_BOUND: f64 = 0.9;
-/// Measurements before a machine is called unfit.
+/// So many measurements must fail before a machine counts as unfit.
 const TRIES: u32 = 3;
 /// Requests of the idle run.
 const PINGS: u64 = 40;
@@ -52,7 +52,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// The first thing that is out of bounds.
+    /// The first measurement that is out of bounds.
     pub fn check(&self) -> Result<(), WireError> {
         let refuse = |what: String| Err(WireError::Calibration(format!("the machine is not fit for this run: {what}")));
         if self.offloaded > 0 {
@@ -101,11 +101,11 @@ impl Calibration {
     }
 }
 
-/// Measures the machine with this plan's links. If it is out of bounds it measures again, up to three times: another program
-/// may have had the processor for a moment. The last measurement counts.
+/// Measures the machine with this plan's links. If it is out of bounds it measures again, up to three times: another
+/// program may have had the processor for a moment. The last measurement counts.
 pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
     let control = &Control { progress: None, ..control.clone() };
-    // A link that varies stands there with its mean: the machine is measured, not the variation.
+    // A link that varies is measured at its mean: the machine is tested, not the variation.
     let mut steady = plan.clone();
     steady.links.iter_mut().for_each(|link| link.varying = None);
     let plan = &steady;

@@ -1,4 +1,4 @@
-//! The one place for time on the wire.
+//! Time on the wire: the only place that reads clocks and sleeps.
 //!
 //! A [`Clock`] tells the time since the run began and sleeps until a deadline or until a port has
 //! frames. [`Monotonic`] is the kernel's `CLOCK_MONOTONIC` with a timerfd, whose wake-up has no slack; [`Virtual`]
@@ -16,11 +16,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 
-/// Where a loop takes its time from, and how it sleeps.
+/// A source of time that a loop can sleep on.
 pub trait Clock {
     /// The time since the run began; never goes back.
     fn now(&self) -> Time;
-    /// Sleeps until `until`, or until one of `wake` can be read. May return early, never misses either. Returned is
+    /// Sleeps until `until`, or until one of `wake` can be read. May return early, never misses either. Returns
     /// which of the first 64 can be read, as bits.
     fn sleep(&mut self, until: Option<Time>, wake: &[BorrowedFd<'_>]) -> io::Result<u64>;
 }
@@ -41,15 +41,16 @@ pub fn wall_ns() -> u64 {
 
 /// Real time.
 ///
-/// It waits by epoll: a router may have a hundred ports, and `poll` would ask each of them before and after every sleep.
+/// It waits by epoll: a router may have a hundred ports, and `poll` would ask each of them before and after every
+/// sleep.
 #[derive(Debug)]
 pub struct Monotonic {
     origin_ns: u64,
     timer: TimerFd,
-    /// What the timer is set to; unknown after it has fired, when it stays readable until it is set anew.
+    /// The deadline of the timer. `None` once it has fired: it then stays readable until it is set again.
     armed: Option<Option<Time>>,
     spin: Dur,
-    /// Sleeps in a row that were none.
+    /// Consecutive calls that returned without sleeping.
     spun: u32,
     epoll: Epoll,
     /// The descriptors that the epoll watches, in the order of the last sleep.
@@ -59,12 +60,12 @@ pub struct Monotonic {
 
 /// The timer's mark among the events; the others have their place in the list.
 const TIMER: u64 = u64::MAX;
-/// A caller that never sleeps gets its descriptors' events every so many calls.
+/// After so many calls a caller that never sleeps gets the events of its descriptors.
 const SPINS: u32 = 64;
 
 impl Monotonic {
     /// A clock whose zero is now. With `spin` above zero it does not sleep through the last `spin` before a
-    /// deadline but returns at once, so that the caller turns in its loop: precise, and a whole core.
+    /// deadline but returns at once, so that the caller polls: this is precise and takes a whole core.
     pub fn start(spin: Dur) -> io::Result<Monotonic> {
         Monotonic::from_origin(monotonic_ns(), spin)
     }
@@ -100,8 +101,8 @@ impl Monotonic {
         self.armed = Some(until);
         Ok(())
     }
-    /// Watches these descriptors and no others. One that was closed, and its number given to another, is not noticed: who lends
-    /// descriptors keeps them open as long as the clock is used.
+    /// Watches exactly these descriptors. The caller keeps them open while it uses the clock: a number that was closed
+    /// and used again would not be noticed.
     fn watch(&mut self, wake: &[BorrowedFd<'_>]) -> io::Result<()> {
         if wake.iter().map(AsRawFd::as_raw_fd).eq(self.watched.iter().copied()) {
             return Ok(());
@@ -155,7 +156,7 @@ impl Clock for Monotonic {
     }
 }
 
-/// Time that passes only when somebody sleeps. Clones share it.
+/// Time that passes only while a caller sleeps. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Virtual {
     now: Rc<Cell<Time>>,
@@ -167,7 +168,7 @@ impl Virtual {
     pub fn new() -> Virtual {
         Virtual::default()
     }
-    /// Tells when frames will come in, in order; each ends the sleep.
+    /// Sets when frames will arrive, in order. Each arrival ends a sleep.
     pub fn set_arrivals(&self, times: impl IntoIterator<Item = Time>) {
         *self.arrivals.borrow_mut() = times.into_iter().collect();
     }

@@ -1,26 +1,28 @@
-//! The one error of the wire.
+//! Errors of the wire.
 
 use haltere_plan::Fault;
 use std::fmt;
 use std::io;
 
-/// Why something on the wire could not be done. Prints as one line that says what to do.
+/// An error on the wire. It prints as one line that says what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The plan or an argument asks for what cannot be: where, and what is wrong.
+    /// The plan or an argument is impossible: where, and why.
     Plan(String, String),
     /// The experiment asks for what the wire cannot do: the place in its file, the rule, what to do instead.
     Refused(Box<Fault>),
-    /// The kernel does not let us: what for.
+    /// The process lacks a privilege: for what.
     Privilege(&'static str),
     /// The machine lacks something: what, and how to get it.
     Missing(String),
+    /// A program of the experiment failed: which, and its last words.
+    Program(String),
     /// The machine is not fit for this run: what was measured, and its bound.
     Calibration(String),
     /// The kernel refused: what was being done, and its answer.
     Os(String, io::Error),
-    /// The interface of that name was there at the start and is not any more.
+    /// The interface of that name disappeared during the run.
     Gone(String),
     /// A mechanism from outside the tree failed.
     Outside(Box<haltere_units::outside::Fault>),
@@ -43,6 +45,18 @@ impl WireError {
     }
 }
 
+/// What was being done when the kernel refused.
+pub(crate) trait Doing<T> {
+    /// The error says so.
+    fn doing(self, what: impl Into<String>) -> Result<T, WireError>;
+}
+
+impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
+    fn doing(self, what: impl Into<String>) -> Result<T, WireError> {
+        self.map_err(|error| WireError::os(what, error))
+    }
+}
+
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,7 +65,7 @@ impl fmt::Display for WireError {
             WireError::Privilege(what) => {
                 write!(f, "{what} needs root or CAP_NET_ADMIN; run it as root, or inside `unshare -Urn`")
             }
-            WireError::Missing(what) | WireError::Calibration(what) => write!(f, "{what}"),
+            WireError::Missing(what) | WireError::Calibration(what) | WireError::Program(what) => write!(f, "{what}"),
             WireError::Os(doing, error) => write!(f, "{doing}: {error}"),
             WireError::Gone(name) => {
                 write!(f, "router: interface `{name}` is gone: it was deleted, or moved to another network namespace")

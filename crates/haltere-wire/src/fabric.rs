@@ -1,13 +1,15 @@
-//! The network between the hosts with real frames: [`haltere_plan::fabric`], and the ports at which frames come in and go out.
+//! The network between the hosts with real frames: [`haltere_plan::fabric`], and the ports at which frames come in and
+//! go out.
 //!
-//! It has no I/O and reads no clock. Frames come in with [`Fabric::arrive`], what is due happens in [`Fabric::advance`], and frames for a
-//! port wait in its outbox.
+//! It has no I/O and reads no clock. Frames come in with [`Fabric::arrive`], what is due happens in
+//! [`Fabric::advance`], and frames for a port wait in its outbox.
 
 use crate::error::WireError;
 use crate::frame::{Frame, Kind};
 use haltere_plan::LinkQueue;
 use haltere_plan::fabric::{self, Counters, FabricPlan, Ports, Routed};
-use haltere_plan::record::{LinkRecord, QueueSample};
+use haltere_plan::plan::LinkPlan;
+use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_queue::{Backlog, LinkContext, Queue};
 use haltere_units::outside::Outside;
 use haltere_units::{ParamError, Time};
@@ -16,7 +18,7 @@ use std::collections::VecDeque;
 /// How the fabric finds a frame's destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steering {
-    /// Two ports: what comes in at one goes out at the other, like a cable.
+    /// Two ports: a frame from one leaves at the other, as on a cable.
     Across,
     /// By destination address, which for node `i` is [`node_mac`]`(i)`.
     ByAddress,
@@ -32,7 +34,7 @@ fn mac_node(mac: [u8; 6]) -> Option<u16> {
     (mac[..4] == [0x02, b'H', b'L', 0]).then(|| u16::from_be_bytes([mac[4], mac[5]]))
 }
 
-/// A fabric's parts.
+/// Parameters of a fabric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FabricParams {
     /// Nodes and links.
@@ -64,6 +66,9 @@ impl Routed for Frame {
     }
     fn destination(&self) -> Option<usize> {
         self.route().1.map(usize::from)
+    }
+    fn source(&self) -> Option<usize> {
+        self.route().0.map(usize::from)
     }
     fn copied(&self) -> Option<Frame> {
         Some(self.clone())
@@ -137,15 +142,19 @@ impl Fabric {
         });
         self.network.arrive(now, node, frame, &mut self.outboxes);
     }
-    /// Runs everything that is due up to `now`, each at its own time.
+    /// Runs everything that is due by `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         self.network.advance(now, &mut self.outboxes);
+    }
+    /// From `now` on that link is the one of this plan. `queue`: its discipline, too.
+    pub fn change(&mut self, now: Time, index: usize, plan: LinkPlan, queue: bool) -> Result<(), ParamError> {
+        self.network.change(now, index, plan, queue, &mut self.outboxes)
     }
     /// When [`advance`](Fabric::advance) wants to be called next.
     pub fn next_event(&self) -> Option<Time> {
         self.network.next_event()
     }
-    /// When the next packet moves by itself, samples aside.
+    /// When the next packet moves. Samples do not count.
     pub fn next_packet(&self) -> Option<Time> {
         self.network.next_packet()
     }
@@ -174,6 +183,10 @@ impl Fabric {
     pub fn backlogs(&self) -> impl Iterator<Item = (&str, (Backlog, u32))> {
         let names = self.network.plan().links.iter().map(|link| link.name.as_str());
         names.zip(self.network.links().iter().map(|link| (link.backlog(), link.ring_packets())))
+    }
+    /// The connections of hosts whose programs tell nobody what they send.
+    pub fn sockets(&self) -> Vec<SocketRecord> {
+        self.network.sockets()
     }
     /// The links' records up to `now`.
     pub fn link_records(&mut self, now: Time) -> Vec<LinkRecord> {

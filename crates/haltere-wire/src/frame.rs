@@ -1,9 +1,11 @@
-//! Ethernet frames as packets for the disciplines: read just enough, change in place, never panic.
+//! Ethernet frames as packets for the disciplines. Only the needed headers are read, changes are made in place, and no
+//! input panics.
 //! Source: RFC 791, 8200, 9293, 768; IEEE 802.1Q tags; ECN RFC 3168; checksum update RFC 1624 equation 3.
 //! Model: a [`Frame`] owns its bytes and the places of its headers, found once by [`Frame::parse`]. What cannot be
 //! read (truncated, lying about its length, unknown) stays a frame without flow: it is forwarded unclassified.
 //! Units: bytes. Cost: one pass over the headers; buffers come from a pool, so none is allocated in the steady state.
-//! Known problems: the stream offset is only as good as the sender's initial sequence number, see [`Frame::set_isn_bits`].
+//! Known problems: the stream offset is only as good as the sender's initial sequence number, see
+//! [`Frame::set_isn_bits`].
 
 pub mod offload;
 
@@ -126,7 +128,8 @@ impl Frame {
             buffer.extend_from_slice(rest);
         })
     }
-    /// A frame of which `offload` is left undone: it is one packet for a queue, and takes a line as long as its packets would.
+    /// A frame whose `offload` is not carried out. A queue holds it as one packet, and its transmission takes as long as
+    /// that of its packets.
     pub fn whole(bytes: &[u8], offload: Offload) -> Frame {
         let (packets, headers) = offload.packets(bytes);
         let mut frame = Frame::parse(bytes);
@@ -161,8 +164,8 @@ impl Frame {
     pub fn set_framing(&mut self, framing: u32) {
         self.framing = framing;
     }
-    /// Says that senders choose initial sequence numbers whose low `bits` bits are zero, so that those bits of a
-    /// sequence number tell the place in the stream (it wraps after 2^bits bytes). 0: they say nothing.
+    /// Declares that the low `bits` bits of senders' initial sequence numbers are zero. These bits of a sequence number
+    /// are then the position in the stream, modulo 2^bits bytes. 0: not known.
     pub fn set_isn_bits(&mut self, bits: u8) {
         self.isn_bits = bits;
     }
@@ -333,7 +336,8 @@ impl Pkt for Frame {
     }
 }
 
-/// The SACK blocks among a segment's options; `None` if there are others than timestamps, SACK (kinds 8 and 5) and padding.
+/// The SACK blocks among a segment's options; `None` if there are others than timestamps, SACK (kinds 8 and 5) and
+/// padding.
 fn sack_alone(mut options: &[u8]) -> Option<[(u32, u32); 4]> {
     let mut blocks = [(0, 0); 4];
     loop {

@@ -1,6 +1,6 @@
-//! The kernel's TCP: what a plan's parameters mean there, and what a socket tells of itself.
+//! The kernel's TCP: how a plan's parameters are set, and how a socket's state is read.
 //!
-//! A parameter that the kernel does not let us set is an error where it is not the kernel's own value: nothing is ignored.
+//! A parameter that cannot be set in the kernel must have the kernel's value; anything else is an error.
 
 use crate::error::WireError;
 use crate::namespace::HostSettings;
@@ -70,6 +70,8 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
     let fixed = [
         ("l4s", !tcp.l4s),
         ("accurate_ecn", tcp.accurate_ecn == default.accurate_ecn),
+        ("ect_acks", tcp.ect_acks == default.ect_acks),
+        ("header_room", tcp.header_room == default.header_room),
         ("max_rto", tcp.max_rto == default.max_rto),
         ("initial_rto", tcp.initial_rto == default.initial_rto),
         ("rto_rule", tcp.rto_rule == default.rto_rule),
@@ -99,7 +101,8 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
     }
     if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
         let rule = format!("`{kind}` with its defaults");
-        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"linux_6_13\"` (or linux_5_16), may stand";
+        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \
+                    \"linux_6_13\"` (or linux_5_16), may stand";
         return Err(WireError::refused(place, "congestion", &rule, "other parameters", hint));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])
@@ -128,7 +131,7 @@ impl TcpInfo {
         info.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         TcpInfo(info)
     }
-    /// What the socket tells now.
+    /// The socket's current state.
     pub fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO).map(TcpInfo)
     }
@@ -138,7 +141,7 @@ impl TcpInfo {
     fn u64(&self, at: usize) -> u64 {
         self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_ne_bytes(*b))
     }
-    /// As the transport's own endpoints show themselves. Offsets are those of `linux/tcp.h`, which never change.
+    /// In the form of the transport's own endpoints. Offsets are those of `linux/tcp.h`, which never change.
     pub fn info(&self) -> Info {
         let mss = self.u32(16);
         // Eight flag bytes, then u32s from 8 (rto) to 104, u64s from 104 on.
@@ -171,7 +174,7 @@ impl TcpInfo {
         info.timeouts = self.u16(240);
         info
     }
-    /// The sender is in recovery after a loss, be it a fast one or after a timeout.
+    /// The sender is in recovery, after a fast retransmission or a timeout.
     pub fn in_recovery(&self) -> bool {
         const RECOVERY: u8 = 3; // the state after it is Loss
         self.0[1] >= RECOVERY
@@ -185,7 +188,7 @@ impl TcpInfo {
     fn u16(&self, at: usize) -> u64 {
         self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from(u16::from_ne_bytes(*b)))
     }
-    /// Rate at which data was delivered last, in bit/s.
+    /// The latest delivery rate, in bit/s.
     pub fn delivery_rate(&self) -> u64 {
         self.u64(160).saturating_mul(8)
     }

@@ -1,7 +1,8 @@
 //! The wire: the same mechanisms on real packets, in real time.
 //!
-//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines;
-//! [`fabric`] is a network of links between ports; [`port`] is where frames come in and go out; [`clock`] is the one place for time; [`router`] is the loop over all of them.
+//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines; [`fabric`] is a
+//! network of links between ports; [`port`] is where frames come in and go out; [`clock`] is the one place for time;
+//! [`router`] is the loop over all of them.
 
 mod error;
 
@@ -12,12 +13,14 @@ pub mod endpoint;
 pub mod fabric;
 pub mod frame;
 pub mod kernel_tcp;
+pub mod live;
 mod mptcp;
 pub mod namespace;
 mod netlink;
 pub mod pcapng;
 pub mod port;
 mod privileges;
+pub mod program;
 pub mod router;
 pub mod schedule;
 pub mod service;
@@ -28,7 +31,7 @@ pub mod testing;
 
 pub mod world;
 
-pub use endpoint::Manner;
+pub use endpoint::{Manner, host_names};
 pub use error::WireError;
 pub use service::router_service;
 pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};

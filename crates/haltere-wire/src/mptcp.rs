@@ -1,7 +1,9 @@
-//! The kernel's Multipath TCP: which plans it can do, its path manager by netlink, and what a connection tells of its subflows.
+//! The kernel's Multipath TCP: which plans it can do, its path manager by netlink, and what a connection tells of its
+//! subflows.
 //! Source: RFC 8684; the kernel's `linux/mptcp.h` and `linux/mptcp_pm.h`, whose numbers never change.
-//! Model: the sender's host has its paths managed from outside (`pm_type` 1), by us: once the connection is established, each further path
-//! of the plan is a subflow that we ask for, from that address to that one. The receiver's host lets them join.
+//! Model: the sender's host has its paths managed from outside (`pm_type` 1), by us: once the connection is
+//! established, each further path of the plan is a subflow that we ask for, from that address to that one. The
+//! receiver's host lets them join.
 //! Known problems: the kernel has one scheduler, `default`; no path can be taken away again here.
 
 use crate::error::WireError;
@@ -124,8 +126,8 @@ pub(crate) fn subflows(socket: BorrowedFd<'_>) -> io::Result<Vec<Subflow>> {
 /// Bytes of `struct mptcp_subflow_data`: its own size, how many subflows, size of an entry in the kernel and here.
 const HEADER: usize = 16;
 
-/// Fills `buffer` with a header and an entry for each subflow; how many are there, and how far apart they lie: `size` bytes, or
-/// fewer where the kernel's structure is shorter.
+/// Fills `buffer` with a header and an entry for each subflow; how many are there, and how far apart they lie: `size`
+/// bytes, or fewer where the kernel's structure is shorter.
 fn arrays<const N: usize>(
     socket: BorrowedFd<'_>,
     option: i32,

@@ -1,15 +1,16 @@
 //! Network namespaces for the hosts of a plan, joined to the router's by veth pairs.
 //!
-//! A namespace here has no name and no mount: it lives by a descriptor and by the sockets inside it. So the kernel takes everything
-//! down when the process ends, however it ends (success, error, Ctrl-C, SIGKILL): there is nothing to find and remove at
-//! the next start. Children are killed with their parent ([`Namespace::spawn`]), so they keep none alive.
+//! A namespace here has no name and no mount: it lives by a descriptor and by the sockets inside it. So the kernel
+//! takes everything down when the process ends, however it ends (success, error, Ctrl-C, SIGKILL): there is nothing to
+//! find and remove at the next start. Children are killed with their parent ([`Namespace::spawn`]), so they keep none
+//! alive.
 //! Works as root, or as the root of a user namespace (`unshare -Urn`).
 //!
-//! Each host has an interface `e0`, all on one network 10.72.0.0/16, neighbours fixed: no ARP, no router
-//! in the kernel. The paths between them are the fabric's. A host that is several nodes of the plan has an interface for each, `e0`,
+//! Each host has an interface `e0`, all on one network 10.72.0.0/16, neighbours fixed: no ARP, no router in the kernel.
+//! The paths between them are the fabric's. A host that is several nodes of the plan has an interface for each, `e0`,
 //! `e1`, ..; a packet leaves by the interface whose address it carries.
 
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::fabric::node_mac;
 use crate::netlink::{Netlink, VethEnd};
 use crate::sys;
@@ -49,6 +50,14 @@ impl Namespace {
             }
             Err(e) => Err(WireError::os("making a network namespace", e)),
         }
+    }
+    /// The calling thread's.
+    pub fn current() -> io::Result<Namespace> {
+        File::open("/proc/thread-self/ns/net").map(|handle| Namespace { handle })
+    }
+    /// The same once more.
+    pub fn again(&self) -> io::Result<Namespace> {
+        self.handle.try_clone().map(|handle| Namespace { handle })
     }
     /// Does `work` inside, on a thread of its own: no other thread is moved. Sockets made inside stay inside.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
@@ -133,8 +142,8 @@ pub struct HostSettings {
 /// Makes a host's interface, see [`Topology::build_with`].
 pub(crate) type Attach<'a> = dyn Fn(&Namespace, &Namespace, usize, &str, u32) -> Result<(), WireError> + 'a;
 
-/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has there. TCP gives it
-/// buffers of at most so many segments.
+/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has
+/// there. TCP gives it buffers of at most so many segments.
 pub(crate) fn take(
     host: &Namespace,
     node: usize,
@@ -142,9 +151,9 @@ pub(crate) fn take(
     mtu: u32,
     segments: Option<u32>,
 ) -> Result<(), WireError> {
-    let given = index_of(&port_name(node))
-        .and_then(|index| Netlink::open()?.give(index, host.as_fd(), interface, mtu, segments));
-    given.map_err(|e| WireError::os(format!("moving the interface of node {node} to its host"), e))
+    index_of(&port_name(node))
+        .and_then(|index| Netlink::open()?.give(index, host.as_fd(), interface, mtu, segments))
+        .doing(format!("moving the interface of node {node} to its host"))
 }
 
 /// The namespaces of a run.
@@ -167,8 +176,8 @@ impl Topology {
             join(router, host, node, (interface, offloads), mtu)
         })
     }
-    /// Namespaces for these nodes, whose interfaces `attach` makes: it is given the router's and the host's namespace, the node, the
-    /// interface's name and its MTU.
+    /// Namespaces for these nodes, whose interfaces `attach` makes: it is given the router's and the host's namespace,
+    /// the node, the interface's name and its MTU.
     pub(crate) fn build_with(
         plan: &[(Vec<usize>, HostSettings)],
         offloads: bool,
@@ -188,9 +197,9 @@ impl Topology {
                     if !offloads {
                         without_offloads(&host_interface(place))?;
                     }
-                    configure(node, place, table, &others, &settings.metrics)
+                    configure(node, &host_interface(place), table, &others, &settings.metrics)
                 });
-                configured.map_err(|e| WireError::os(format!("addresses of node {node}"), e))?;
+                configured.doing(format!("addresses of node {node}"))?;
             }
             for (name, value) in &settings.sysctls {
                 match namespace.sysctl(name, value) {
@@ -232,11 +241,10 @@ fn quiet(namespace: &Namespace) -> Result<(), WireError> {
             Err(e) => return Err(e),
         }
     }
-    let up = namespace.enter(|| Netlink::open()?.up(1)); // loopback is always the first
-    up.map_err(|e| WireError::os("setting loopback up", e))
+    namespace.enter(|| Netlink::open()?.up(1)).doing("setting loopback up") // loopback is always the first
 }
 
-fn join(
+pub(crate) fn join(
     router: &Namespace,
     host: &Namespace,
     node: usize,
@@ -263,17 +271,16 @@ fn join(
     })
 }
 
-/// The interface at that place of a host's nodes. If there are several, packets with its address have a routing table of their own.
-fn configure(
+/// The interface of one of a host's nodes. If there are several, packets with its address have a routing table of their own.
+pub(crate) fn configure(
     node: usize,
-    place: usize,
+    interface: &str,
     table: Option<u8>,
     others: &[usize],
     metrics: &[RouteMetric],
 ) -> io::Result<()> {
     let netlink = Netlink::open()?;
-    let interface = host_interface(place);
-    let index = index_of(&interface)?;
+    let index = index_of(interface)?;
     netlink.add_address(index, node_address(node), 16)?;
     netlink.up(index)?;
     if let Some(table) = table {
@@ -293,8 +300,9 @@ pub fn add_neighbour(address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
     Netlink::open()?.add_neighbour(index_of(HOST_INTERFACE)?, address, mac)
 }
 
-/// Attaches a queue discipline of the kernel to an interface of the caller's namespace and sets the interface up. The payload of the
-/// discipline's options is as the kernel takes it: a list of attributes if it is nested, else one structure.
+/// Attaches a queue discipline of the kernel to an interface of the caller's namespace and sets the interface up. The
+/// payload of the discipline's options is as the kernel takes it: a list of attributes if it is nested, else one
+/// structure.
 pub fn attach_discipline(interface: &str, kind: &str, options: Option<Vec<u8>>, nested: bool) -> io::Result<()> {
     let (netlink, index) = (Netlink::open()?, index_of(interface)?);
     netlink.set_discipline(index, kind, options, nested)?;

@@ -77,8 +77,9 @@ impl Netlink {
         ]));
         self.request(RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
-    /// Moves an interface of this namespace into another, under another name, and sets its MTU and the most segments of a buffer that TCP
-    /// gives it, if given. TCP gives it buffers of several segments whatever the interface's offloads are.
+    /// Moves an interface of this namespace into another, under another name, and sets its MTU and the most segments of
+    /// a buffer that TCP gives it, if given. TCP gives it buffers of several segments whatever the interface's offloads
+    /// are.
     pub fn give(&self, index: u32, to: BorrowedFd<'_>, name: &str, mtu: u32, segments: Option<u32>) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;

@@ -1,8 +1,8 @@
 //! What this process may do beyond an ordinary one: asked before it is needed, given up once it is not.
 //! Source: capabilities(7), user_namespaces(7).
 //!
-//! A router reads frames from anybody. It needs root to open its interfaces, and nothing of that afterwards: a packet socket that is
-//! open receives and sends without a capability.
+//! A router reads frames from anybody. It needs root to open its interfaces, and nothing of that afterwards: a packet
+//! socket that is open receives and sends without a capability.
 
 use crate::sys;
 use nix::sys::prctl::set_no_new_privs;
@@ -33,8 +33,8 @@ impl fmt::Display for Kept {
     }
 }
 
-/// Gives up all capabilities, any way to get them back, and root's user, for good. The user's threads all change their user; capabilities
-/// are those of the calling thread. What could not be given up is reported.
+/// Gives up all capabilities, any way to get them back, and root's user, for good. The user's threads all change their
+/// user; capabilities are those of the calling thread. What could not be given up is reported.
 ///
 /// In a user namespace root is the user who made it, and stays so: no other is known there.
 pub fn give_up() -> Vec<Kept> {

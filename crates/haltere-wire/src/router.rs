@@ -4,7 +4,7 @@
 //! sleeps until the next deadline or the next frame. It never waits in a busy loop, unless its clock was set to spin.
 
 use crate::clock::Clock;
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::fabric::Fabric;
 use crate::pcapng::{Capture, Direction};
 use crate::port::{Port, PortCounters};
@@ -31,6 +31,10 @@ pub trait Watch {
     /// When it wants to be called at the latest.
     fn next(&self) -> Option<Time> {
         None
+    }
+    /// Called once a turn, to change the network; `Break` ends the loop.
+    fn change(&mut self, _fabric: &mut Fabric, _now: Time) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
     /// Called when a descriptor of [`wake`](Watch::wake) is ready; `Break` ends the loop.
     fn woken(&mut self, _router: &mut dyn FnMut() -> Snapshot) -> ControlFlow<()> {
@@ -93,24 +97,27 @@ impl<P: Port> Router<P> {
             sleeps: 0,
         })
     }
-    /// Writes what passes that port into a file, with stamps for a run whose time zero is at `zero_ns` of the wall clock.
+    /// Writes what passes that port into a file, with stamps for a run whose time zero is at `zero_ns` of the wall
+    /// clock.
     pub fn capture(&mut self, port: usize, path: &Path, name: &str, zero_ns: u64) -> io::Result<()> {
         let mut capture = Capture::start(BufWriter::new(File::create(path)?), name, zero_ns)?;
         capture.flush()?; // a full disk is told now
         self.captures[port] = Some(capture);
         Ok(())
     }
-    /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`. Captures are complete even if it fails.
+    /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`. Captures are complete even
+    /// if it fails.
     pub fn run(&mut self, clock: &mut impl Clock, watch: &mut impl Watch, drain: Dur) -> Result<(), WireError> {
         let ended = self.route(clock, watch).and_then(|()| self.drain(clock, drain));
         let flushed = self.captures.iter_mut().flatten().try_for_each(Capture::flush);
-        ended.and(flushed.map_err(|e| WireError::os("writing a capture", e)))
+        ended.and(flushed.doing("writing a capture"))
     }
     fn route(&mut self, clock: &mut impl Clock, watch: &mut impl Watch) -> Result<(), WireError> {
         loop {
             let more = self.turn(clock, true)?;
             let now = clock.now();
-            if watch.turn(&mut || self.snapshot(now), now).is_break() {
+            if watch.change(&mut self.fabric, now).is_break() || watch.turn(&mut || self.snapshot(now), now).is_break()
+            {
                 return Ok(());
             }
             // While packets pour in without a sleep, the owner's descriptors are looked at every 256th turn.
@@ -125,7 +132,7 @@ impl<P: Port> Router<P> {
         while self.fabric.holds() > 0 && clock.now() < end {
             self.turn(clock, false)?;
             if let Some(next) = self.fabric.next_packet() {
-                clock.sleep(Some(next.min(end)), &[]).map_err(|e| WireError::os("sleeping", e))?;
+                clock.sleep(Some(next.min(end)), &[]).doing("sleeping")?;
             }
         }
         Ok(())
@@ -142,8 +149,8 @@ impl<P: Port> Router<P> {
         self.send(now)?;
         let mut more = false;
         for (index, port) in self.ports.iter_mut().enumerate().filter(|_| take) {
-            let count = port.receive(now, TURN, &mut |frame| self.came.push((index, frame)));
-            more |= count.map_err(|e| WireError::os("receiving", e))? == TURN;
+            let count = port.receive(now, TURN, &mut |frame| self.came.push((index, frame))).doing("receiving")?;
+            more |= count == TURN;
         }
         if !self.came.is_empty() {
             self.take_in(clock.now())?;
@@ -157,8 +164,7 @@ impl<P: Port> Router<P> {
         let mut came = std::mem::take(&mut self.came);
         for (index, frame) in came.drain(..) {
             if let Some(capture) = &mut self.captures[index] {
-                let written = capture.packet(now, Direction::In, frame.bytes());
-                written.map_err(|e| WireError::os("writing a capture", e))?;
+                capture.packet(now, Direction::In, frame.bytes()).doing("writing a capture")?;
             }
             self.fabric.arrive(now, index, frame);
         }
@@ -175,11 +181,10 @@ impl<P: Port> Router<P> {
             for (due, frame) in outbox.iter() {
                 self.lateness.add(now.since(*due));
                 if let Some(capture) = &mut self.captures[index] {
-                    let written = capture.packet(now, Direction::Out, frame.bytes());
-                    written.map_err(|e| WireError::os("writing a capture", e))?;
+                    capture.packet(now, Direction::Out, frame.bytes()).doing("writing a capture")?;
                 }
             }
-            port.send(now, outbox).map_err(|e| WireError::os("sending", e))?;
+            port.send(now, outbox).doing("sending")?;
         }
         Ok(())
     }
@@ -194,7 +199,7 @@ impl<P: Port> Router<P> {
         let mut wake = watch.wake();
         let owners = (1u64 << wake.len()) - 1;
         wake.extend(self.ports.iter().filter_map(Port::fd));
-        let ready = clock.sleep(until, &wake).map_err(|e| WireError::os("sleeping", e))?;
+        let ready = clock.sleep(until, &wake).doing("sleeping")?;
         Ok(ready & owners != 0)
     }
     /// Everything counted so far.

@@ -1,10 +1,11 @@
 //! The scheduling-priority guard: real-time priority for a thread, as far as the kernel grants it.
 //! Source: sched(7), sched_setattr(2).
 //!
-//! A thread of the ordinary class that wakes up waits until the running thread has used its slice: 3 ms by default, rounded up to the
-//! tick. If another program runs on the machine, every packet is late by milliseconds. A thread of class `SCHED_FIFO` runs at once, but
-//! the class needs CAP_SYS_NICE in the first user namespace. Without it a thread of the ordinary class may ask for a slice of 100 us
-//! (Linux 6.12): when it wakes up, it preempts a thread with a longer slice. The timer slack does not matter: a timerfd has none.
+//! A thread of the ordinary class that wakes up waits until the running thread has used its slice: 3 ms by default,
+//! rounded up to the tick. If another program runs on the machine, every packet is late by milliseconds. A thread of
+//! class `SCHED_FIFO` runs at once, but the class needs CAP_SYS_NICE in the first user namespace. Without it a thread
+//! of the ordinary class may ask for a slice of 100 us (Linux 6.12): when it wakes up, it preempts a thread with a
+//! longer slice. The timer slack does not matter: a timerfd has none.
 
 use crate::sys;
 use haltere_units::Dur;
@@ -49,8 +50,8 @@ pub struct PriorityGuard {
 }
 
 impl PriorityGuard {
-    /// For a router's thread. A thread that spins never sleeps: with real-time priority it would starve the other threads of its
-    /// processor, until the kernel throttles it for 50 ms a second. So it only asks for a short slice.
+    /// For a router's thread. A thread that spins never sleeps: with real-time priority it would starve the other
+    /// threads of its processor, until the kernel throttles it for 50 ms a second. So it only asks for a short slice.
     pub fn for_router(spin: Dur) -> PriorityGuard {
         if spin.is_zero() { PriorityGuard::real_time() } else { PriorityGuard::short_slice() }
     }

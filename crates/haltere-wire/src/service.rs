@@ -1,7 +1,7 @@
 //! A router as a service: a line per second, JSON and Prometheus on request, an orderly end by signal.
 
 use crate::clock::{Clock, Monotonic, wall_ns};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::port::packet::PacketPort;
 use crate::port::{Port, PortCounters};
@@ -31,7 +31,8 @@ const CLIENT: Duration = Duration::from_millis(20);
 
 /// A router between two interfaces, until a signal ends it. The plan is a chain of two links; the forward
 /// direction of the first is left to right, that of the second right to left. `options` is JSON; from the
-/// descriptor `signals` the numbers of signals are read, a byte each: SIGUSR1 prints the statistics, SIGTERM and SIGINT end.
+/// descriptor `signals` the numbers of signals are read, a byte each: SIGUSR1 prints the statistics, SIGTERM and SIGINT
+/// end.
 ///
 /// Unless `keep_privileges` is among the options the process has none afterwards, and cannot get them back.
 pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), WireError> {
@@ -41,7 +42,7 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
     let open = |name: &String| PacketPort::open(name, options.slots);
     let ports = options.interfaces.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let guard = PriorityGuard::for_router(options.spin);
-    let mut clock = Monotonic::start(options.spin).map_err(|e| WireError::os("the clock", e))?;
+    let mut clock = Monotonic::start(options.spin).doing("the clock")?;
     let zero_ns = wall_ns().saturating_sub(clock.now().as_ns());
     let mut router = Router::new(fabric, ports)?;
     router.schedule = guard.schedule();
@@ -78,6 +79,7 @@ fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireErr
         framing: plan.framing,
         seed: options.seed,
         outside: plan.outside.clone(),
+        count_sockets: false,
         sample: None,
         warmup: Time::ZERO,
         end: Time::NEVER,
@@ -120,7 +122,7 @@ impl Service {
     ) -> Result<(), WireError> {
         let now = clock.now();
         let mut desk = Desk {
-            bell: sys::duplicate(signals).map_err(|e| WireError::os("waiting for signals", e))?,
+            bell: sys::duplicate(signals).doing("waiting for signals")?,
             listener,
             warned: [Warned::default(); 2],
             how: self.clone(),
@@ -158,7 +160,8 @@ impl Warned {
                 &mut self.unhandled,
                 lost > 0,
                 format!(
-                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the offloads of their sender \
+                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the \
+                     offloads of their sender \
                  off, there: `ethtool -K INTERFACE tx off tso off gso off`"
                 ),
             ),

@@ -84,8 +84,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Frames that came in or were made, less those that went out, were dropped, were lost or are inside. The conservation check
-    /// requires 0.
+    /// Frames that came in or were made, less those that went out, were dropped, were lost or are inside. The
+    /// conservation check requires 0.
     pub fn unaccounted(&self) -> i64 {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|(_, _, c)| of(c)).sum::<u64>();
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
@@ -126,34 +126,23 @@ impl Snapshot {
             self.unread.not_ip,
         );
         for (name, (backlog, _), c) in &self.links {
+            let LinkCounters { sent, sent_bytes, marked, returned, lost, peak_packets, .. } = c;
+            let (full, congestion, waiting) = (c.dropped_overlimit, c.dropped_congestion, backlog.packets);
             let _ = writeln!(
                 text,
-                "to the {name}: {} packets, {} bytes sent; {} dropped (queue full), {} dropped (congestion), {} marked, {} returned, \
-                 {} lost on the line; {} waiting, at most {}",
-                c.sent,
-                c.sent_bytes,
-                c.dropped_overlimit,
-                c.dropped_congestion,
-                c.marked,
-                c.returned,
-                c.lost,
-                backlog.packets,
-                c.peak_packets,
+                "to the {name}: {sent} packets, {sent_bytes} bytes sent; {full} dropped (queue full), {congestion} dropped \
+                 (congestion), {marked} marked, {returned} returned, {lost} lost on the line; {waiting} waiting, at most \
+                 {peak_packets}",
             );
         }
         for (name, port) in ["left", "right"].into_iter().zip(&self.ports) {
+            let PortCounters { received, sent, overrun, oversize, refused, segmented, unhandled, .. } = port;
+            let finished = port.unfinished_checksum;
             let _ = writeln!(
                 text,
-                "{name} interface: {} received, {} sent; {} came too fast, {} too long, {} refused; offloads of senders: {} checksums \
-                 finished, {} frames cut into packets, {} not understood",
-                port.received,
-                port.sent,
-                port.overrun,
-                port.oversize,
-                port.refused,
-                port.unfinished_checksum,
-                port.segmented,
-                port.unhandled,
+                "{name} interface: {received} received, {sent} sent; {overrun} came too fast, {oversize} too long, {refused} \
+                 refused; offloads of senders: {finished} checksums finished, {segmented} frames cut into packets, \
+                 {unhandled} not understood",
             );
         }
         let late = &self.lateness;
@@ -171,13 +160,12 @@ impl Snapshot {
     pub fn json(&self) -> Value {
         let links: Vec<Value> =
             self.links.iter().map(|(name, (backlog, ring), c)| link_json(name, backlog, *ring, c)).collect();
-        let ports: Vec<Value> = self.ports.iter().map(port_json).collect();
         json!({
             "time_s": self.at.as_secs_f64(),
             "arrived": self.fabric.arrived, "departed": self.fabric.departed, "returned": self.fabric.returned,
             "unroutable": self.fabric.unroutable, "malformed": self.unread.malformed, "not_ip": self.unread.not_ip,
             "fragments": self.unread.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
-            "links": links, "ports": ports, "turns": self.turns, "sleeps": self.sleeps,
+            "links": links, "ports": self.ports, "turns": self.turns, "sleeps": self.sleeps,
             "schedule": self.schedule.name(),
             "late_us": { "mean": us(self.lateness.mean()), "p50": us(self.lateness.quantile(0.5)),
                          "p99": us(self.lateness.quantile(0.99)), "max": us(self.lateness.max()) },
@@ -245,14 +233,6 @@ fn link_json(name: &str, backlog: &Backlog, ring: u32, c: &LinkCounters) -> Valu
         "returned": c.returned, "lost": c.lost, "peak_packets": c.peak_packets,
         "packet_seconds": c.packet_ns as f64 * 1e-9,
         "waiting_packets": backlog.packets, "waiting_bytes": backlog.bytes, "ring_packets": ring,
-    })
-}
-
-fn port_json(p: &PortCounters) -> Value {
-    json!({
-        "received": p.received, "sent": p.sent, "received_bytes": p.received_bytes, "sent_bytes": p.sent_bytes,
-        "overrun": p.overrun, "oversize": p.oversize, "unfinished_checksum": p.unfinished_checksum, "refused": p.refused,
-        "segmented": p.segmented, "whole": p.whole, "unhandled": p.unhandled, "is_down": p.is_down,
     })
 }
 

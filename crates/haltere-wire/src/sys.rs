@@ -49,7 +49,8 @@ pub fn get_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> 
 /// Reads a socket option for which the kernel reads `value` first.
 pub fn exchange_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &mut T) -> io::Result<()> {
     let mut len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel reads and writes at most `len` bytes of `value`, which lives through the call; any bits are a value.
+    // SAFETY: the kernel reads and writes at most `len` bytes of `value`, which lives through the call; any bits are a
+    // value.
     check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut *value).cast(), &raw mut len) })
 }
 
@@ -93,11 +94,13 @@ pub fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
     }
 }
 
-/// Whether the interface of that index is up; an error if there is none any more. `socket` is any socket of its namespace.
+/// Whether the interface of that index is up; an error if there is none any more. `socket` is any socket of its
+/// namespace.
 pub fn is_up(socket: BorrowedFd<'_>, index: u32) -> io::Result<bool> {
     let mut request = interface_request("")?;
     request.ifr_ifru.ifru_ifindex = index as i32;
-    // SAFETY: both calls read and write the ifreq, which lives through them; the first fills its name, the second the flags read here.
+    // SAFETY: both calls read and write the ifreq, which lives through them; the first fills its name, the second the
+    // flags read here.
     unsafe {
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME as _, &raw mut request))?;
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request))?;
@@ -108,7 +111,8 @@ pub fn is_up(socket: BorrowedFd<'_>, index: u32) -> io::Result<bool> {
 /// Whether the interface carries Ethernet frames (loopback says that it does not).
 pub fn is_ethernet(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
     let mut request = interface_request(interface)?;
-    // SAFETY: SIOCGIFHWADDR reads and writes the ifreq, which lives through the call; it fills the `ifru_hwaddr` read here.
+    // SAFETY: SIOCGIFHWADDR reads and writes the ifreq, which lives through the call; it fills the `ifru_hwaddr` read
+    // here.
     unsafe {
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request))?;
         Ok(request.ifr_ifru.ifru_hwaddr.sa_family == libc::ARPHRD_ETHER)
@@ -161,6 +165,24 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     // SAFETY: prctl is a plain system call, safe between fork and exec.
     unsafe {
         command.pre_exec(|| check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)));
+    }
+}
+
+/// The same, and the process begins a group of processes. `first`: it is the first process of its namespace, and `/proc` shows that one.
+pub fn begin_a_group(command: &mut std::process::Command, first: bool) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+    die_with_parent(command);
+    if first {
+        // SAFETY: mount is a plain system call, safe between fork and exec, on texts that are constants.
+        unsafe {
+            command.pre_exec(|| {
+                let (kind, place) = (c"proc".as_ptr(), c"/proc".as_ptr());
+                // Where it may not be mounted, `/proc` shows the processes of the machine.
+                libc::mount(kind, place, kind, 0, std::ptr::null());
+                Ok(())
+            });
+        }
     }
 }
 

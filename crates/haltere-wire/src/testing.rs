@@ -129,6 +129,7 @@ pub fn cable(there: LinkPlan, back: LinkPlan) -> FabricParams {
         framing: 14,
         seed: 1,
         outside: Outside::NONE,
+        count_sockets: false,
         sample: None,
         warmup: Time::ZERO,
         end: Time::NEVER,

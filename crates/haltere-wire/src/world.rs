@@ -1,7 +1,7 @@
 //! A plan on the wire: namespaces for the hosts, a router thread for the network between them, an agent for the flows.
 //!
-//! Every node at which a flow begins or ends is a host: a network namespace with the kernel's TCP. All links of the plan
-//! with their queues are in the router's fabric, so a packet crosses the kernel twice whatever the number of hops.
+//! Every node at which a flow begins or ends is a host: a network namespace with the kernel's TCP. All links of the
+//! plan with their queues are in the router's fabric, so a packet crosses the kernel twice whatever the number of hops.
 //! Deviations from the simulator: hosts hand packets to their access link's queue at once (there is no link between a
 //! host and its own first queue, so the kernel does not hold back for it).
 
@@ -9,18 +9,19 @@ use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
 use crate::endpoint::{self, Agent, Manner, Observed, ftp_server};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::Role;
 use crate::namespace::{HostSettings, Topology, port_name, take};
 use crate::port::packet::PacketPort;
+use crate::program;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
-use haltere_plan::fabric::FabricPlan;
+use haltere_plan::fabric::{FabricPlan, write_down};
 use haltere_plan::plan::FlowPlan;
-use haltere_plan::record::{LinkRecord, QueueSample};
+use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_plan::{Plan, Record};
 use haltere_transport::TcpParams;
 use haltere_units::outside::Outside;
@@ -63,11 +64,15 @@ pub struct Control<'a> {
     pub spin: Dur,
     /// Measure the machine first?
     pub calibrate: Calibrate,
-    /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a line of their own.
+    /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a
+    /// line of their own.
     pub ftp_server: Vec<OsString>,
+    /// Where programs run, if that is not among the files that this process sees.
+    pub programs: program::Place,
     /// How the hosts' sockets are driven.
     pub manner: Manner,
-    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them as one packet.
+    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them
+    /// as one packet.
     pub gso: bool,
 }
 
@@ -131,14 +136,15 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
 
 /// The network between the hosts, if it is not a router of this process.
 pub trait Network {
-    /// Makes an interface for each of these nodes in the caller's namespace, named by [`port_name`]. They are then moved to the hosts.
+    /// Makes an interface for each of these nodes in the caller's namespace, named by [`port_name`]. They are then
+    /// moved to the hosts.
     fn prepare(&self, nodes: &[usize]) -> Result<(), WireError>;
     /// The run begins at that time of `CLOCK_MONOTONIC`, in nanoseconds.
     fn start(&self, origin_ns: u64) -> Result<(), WireError>;
 }
 
-/// Runs the plan's flows over that network. The record is without links and queues. `offloads`: hosts hand buffers of several segments to
-/// their interface.
+/// Runs the plan's flows over that network. The record is without links and queues. `offloads`: hosts hand buffers of
+/// several segments to their interface.
 pub fn run_over(
     plan: &Plan,
     network: &dyn Network,
@@ -155,11 +161,11 @@ pub fn run_over(
         take(host, node, interface, mtu, (!offloads).then_some(1))
     })?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, &topology, &control.manner)?;
+    let agent = Agent::prepare(plan, &topology, control)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
-    let mut clock = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
-    clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+    let mut clock = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock")?;
+    clock.wait_for_zero().doing("sleeping")?;
     Ok(record_of(agent.run(&mut clock, control)?))
 }
 
@@ -228,7 +234,7 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
 
 fn available_controls() -> Result<String, WireError> {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .map_err(|e| WireError::os("asking the kernel for its congestion controls", e))
+        .doing("asking the kernel for its congestion controls")
 }
 
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
@@ -243,7 +249,7 @@ fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology, &control.manner)?;
+    let agent = Agent::prepare(plan, topology, control)?;
     let ports: Vec<usize> = topology.nodes();
     // The router ends the run.
     let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
@@ -257,7 +263,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             .map(|&node| PacketPort::open_with(&port_name(node), slots, control.gso))
             .collect::<Result<Vec<_>, _>>())
     });
-    let opened = opened.map_err(|e| WireError::os("entering the router's namespace", e))??;
+    let opened = opened.doing("entering the router's namespace")??;
     let origin = monotonic_ns() + LEAD.as_ns();
     let ended = AtomicBool::new(false);
     let stops = Stops { all: control, ended: &ended, end: plan.end };
@@ -267,13 +273,11 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e)).and_then(
-            |mut clock| {
-                let _guard = PriorityGuard::short_slice();
-                clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
-                agent.run(&mut clock, control)
-            },
-        );
+        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
+            let _guard = PriorityGuard::short_slice();
+            clock.wait_for_zero().doing("sleeping")?;
+            agent.run(&mut clock, control)
+        });
         if observed.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -282,8 +286,9 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
         routed.and_then(|r| observed.map(|o| (r, o)))
     });
     let (routed, observed) = routed?;
-    let record =
+    let mut record =
         Record { links: routed.links, queue_series: routed.samples, events: routed.events, ..record_of(observed) };
+    write_down(plan, routed.sockets, &mut record);
     Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
 }
 
@@ -317,6 +322,7 @@ impl Watch for Attentive<'_> {
 struct Routed {
     links: Vec<LinkRecord>,
     samples: Vec<QueueSample>,
+    sockets: Vec<SocketRecord>,
     books: Snapshot,
     events: u64,
     cpu: f64,
@@ -334,7 +340,7 @@ fn route(
     let outside = fabric.outside();
     let mut router = Router::new(fabric, ports)?;
     router.schedule = guard.schedule();
-    let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
+    let mut clock = Monotonic::from_origin(origin, spin).doing("the clock")?;
     let mut watch = Attentive { stops, outside: outside.clone(), next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
     // What is in flight at the end stays there, as in the simulator.
@@ -346,6 +352,7 @@ fn route(
     Ok(Routed {
         links: router.fabric.link_records(stops.end),
         samples: router.fabric.take_samples(),
+        sockets: router.fabric.sockets(),
         events: router.fabric.counters().events,
         books: router.snapshot(stops.end),
         cpu,
@@ -359,7 +366,7 @@ fn cpu_ns() -> u64 {
 }
 
 /// The hosts, each with its nodes and with what its flows ask of the kernel there.
-fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
+pub(crate) fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
     let mut hosts: Vec<(Vec<usize>, HostSettings, String)> = Vec::new();
     for flow in &plan.flows {
         let (sender, receiver, ecn) = needs(flow);

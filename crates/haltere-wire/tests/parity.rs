@@ -1,6 +1,6 @@
 //! One packet trace through the same discipline in two hosts: called directly in a loop as a simulator does, on packets
-//! that are plain numbers, and by the router on real frames from in-memory ports in virtual time. Every discipline of the
-//! registry must decide alike: the same packets leave, at the same nanosecond, with the same marks.
+//! that are plain numbers, and by the router on real frames from in-memory ports in virtual time. Every discipline of
+//! the registry must decide alike: the same packets leave, at the same nanosecond, with the same marks.
 
 use haltere_plan::rng::Rng;
 use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};

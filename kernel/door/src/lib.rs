@@ -1,7 +1,8 @@
 //! The fabric as the guest kernel sees it: functions with C's calling convention.
 //!
-//! The kernel calls one function at a time (its side holds a lock). Memory is the kernel's, taken without waiting; a request that it
-//! refuses is served from a reserve. If that is empty, and at every panic, the guest stops with a message, which the host reports.
+//! The kernel calls one function at a time (its side holds a lock). Memory is the kernel's, taken without waiting; a
+//! request that it refuses is served from a reserve. If that is empty, and at every panic, the guest stops with a
+//! message, which the host reports.
 #![no_std]
 #![allow(unsafe_code, reason = "the border to C")]
 extern crate alloc;
@@ -216,6 +217,10 @@ impl Routed for Packet {
     fn destination(&self) -> Option<usize> {
         Some(usize::from(self.seen.node))
     }
+    /// Node `i` has the address 10.72.0.1 + i.
+    fn source(&self) -> Option<usize> {
+        (self.seen.src >> 16 == 10 << 8 | 72).then(|| (self.seen.src as usize & 0xffff).wrapping_sub(1))
+    }
 }
 
 struct Devices;
@@ -328,8 +333,8 @@ pub unsafe extern "C" fn hk_wake(handle: *mut Handle, now: u64, queue: u32) -> u
     handle.next()
 }
 
-/// The first or the next piece of what the fabric counted: its length, 0 if there is none. The text stays where `text` says until the
-/// next call.
+/// The first or the next piece of what the fabric counted: its length, 0 if there is none. The text stays where `text`
+/// says until the next call.
 ///
 /// # Safety
 /// See [`hk_start`]; `text` can be written to.

@@ -1,7 +1,8 @@
 //! The kernel's own queue disciplines, as [`haltere_kernel::queue`] calls them.
 //!
-//! The kernel frees a packet that it drops; its side tells which. A mark shows when the packet leaves. So a packet in such a queue has a
-//! tag in the kernel: its number, whether it was turned round, and the byte with its ECN field when it came.
+//! The kernel frees a packet that it drops; its side tells which. A mark shows when the packet leaves. So a packet in
+//! such a queue has a tag in the kernel: its number, whether it was turned round, and the byte with its ECN field when
+//! it came.
 
 use crate::{IS_TURNED, Packet, Seen};
 use alloc::string::String;

@@ -13,11 +13,12 @@
  *     -DHYSTERESIS               two thresholds, packets are marked
  *     -DRETURN                   one threshold, a marked copy goes back to the sender, the original goes on as it is
  *     -DHYSTERESIS -DRETURN      two thresholds, a marked copy goes back
- * and for the test -DSHOW_DEPTH, which overwrites the IP identification.
+ * With -DRETURN, -DMARK marks the original, too. -DDEPTHS counts the depths that packets find (cases.py). -DSHOW_DEPTH, for the test,
+ * overwrites the IP identification.
  *
  * The path of a copy: egress clones the packet into egress, and the clone waits in the queue of the mirror session's port.
  * There its ends are exchanged and its TTL restored, and it is recirculated. Ingress marks it and forwards it by the table.
- * It passes the queue like every packet, but is never cloned again.
+ * It passes the queue like every packet. Its mark keeps it from being cloned again.
  *
  * What is returned: TCP segments with payload and without SYN, FIN and RST. A returned SYN would look to its sender like a
  * simultaneous open (RFC 9293 section 3.5), and the connection would be reset. UDP has no sender that a copy could slow down.
@@ -183,6 +184,9 @@ control HaltereEgress(inout headers_t h, inout metadata_t m, inout standard_meta
 #endif
     /* Packets marked, and packets returned. */
     register<bit<32>>(2) counted;
+#ifdef DEPTHS
+    register<bit<32>>(128) depths;
+#endif
 
     action count(bit<32> what) {
         bit<32> n;
@@ -225,16 +229,25 @@ control HaltereEgress(inout headers_t h, inout metadata_t m, inout standard_meta
             /* For the test only: what the packet found waiting, where the test can read it. */
             h.ipv4.identification = (bit<16>) standard.enq_qdepth;
 #endif
+#ifdef DEPTHS
+            /* What packets found waiting: a counter for each depth. */
+            bit<32> seen;
+            depths.read(seen, (bit<32>) standard.enq_qdepth);
+            depths.write((bit<32>) standard.enq_qdepth, seen + 1);
+#endif
             if (meets_congestion && h.ipv4.ecn != NOT_ECT && h.ipv4.ecn != CE) {
 #ifdef RETURN
                 /* A sender would take a copy of its SYN, FIN or RST for one of its peer. */
                 bool has_payload = h.tcp.isValid()
                     && (((bit<16>) h.ipv4.ihl + (bit<16>) h.tcp.data_offset) << 2) < h.ipv4.total_length;
-                if (has_payload && h.tcp.syn == 0 && h.tcp.fin == 0 && h.tcp.rst == 0
-                    && standard.instance_type != RECIRCULATED) {
+                if (has_payload && h.tcp.syn == 0 && h.tcp.fin == 0 && h.tcp.rst == 0) {
                     count(RETURNED);
                     clone(CloneType.E2E, RETURN_SESSION);
                 }
+#ifdef MARK
+                count(MARKED);
+                h.ipv4.ecn = CE;
+#endif
 #else
                 count(MARKED);
                 h.ipv4.ecn = CE;

@@ -243,6 +243,17 @@ def difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Mean:
     return Mean(centre, student_t(confidence, df) * math.sqrt(total), math.sqrt(total), count, confidence)
 
 
+def welch(a: Mean, b: Mean) -> float:
+    """The two-sided p-value of Welch's t test that two means are equal, from what is printed of each: mean, deviation and number.
+
+    >>> round(welch(Mean(3.42, math.nan, 0.1234, 5), Mean(3.53, math.nan, 0.1863, 5)), 2)
+    0.31
+    """
+    parts = [one.sd**2 / one.n for one in (a, b)]
+    df = sum(parts) ** 2 / sum(part**2 / (one.n - 1) for part, one in zip(parts, (a, b), strict=True))
+    return 2 * _student_t_tail(abs(a.mean - b.mean) / math.sqrt(sum(parts)), df)
+
+
 def jain(rates: ArrayLike) -> float:
     """Jain's fairness index of the flows' rates: 1 when all are equal, 1/n when one has everything.
 

@@ -24,28 +24,124 @@ const inert = (cell) => (/^[=+\-@\t\r]/.test(cell) && !Number.isFinite(Number(ce
 const csvCell = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 const csv = (rows) => rows.map((row) => row.map((cell) => csvCell(inert(String(cell ?? "")))).join(",")).join("\n") + "\n";
 
-// A page of the size of the picture with the picture on it: the smallest PDF there is (ISO 32000-1, DCTDecode).
-function pdf(canvas, scale) {
-  const jpeg = Uint8Array.from(atob(canvas.toDataURL("image/jpeg", 0.95).split(",")[1]), (c) => c.charCodeAt(0));
-  const [w, h] = [(canvas.width / scale) * 0.75, (canvas.height / scale) * 0.75], parts = [], places = [];
-  let length = 0;
-  const put = (part) => { parts.push(part); length += part.length; };
-  const object = (text, bytes) => {
-    places.push(length);
-    put(`${places.length} 0 obj\n${text}\n`);
-    if (bytes) { put("stream\n"); put(bytes); put("\nendstream\n"); }
-    put("endobj\n");
+// -- a drawing as a page of vectors (ISO 32000-1) ---------------------------------------------------------------------------------------
+
+const NUMBER = /[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?/gi;
+const round = (v) => String(+v.toFixed(3));
+// The outline of a shape in operators of PDF: moves, lines, curves; arcs as curves of at most a quarter.
+function outline(node) {
+  const n = (name) => node[name].baseVal.value, out = [], put = (op, ...at) => out.push(`${at.map(round).join(" ")} ${op}`);
+  const kind = node.tagName, points = () => (node.getAttribute("points").match(NUMBER) || []).map(Number);
+  let d = node.getAttribute("d") || "";
+  if (kind === "rect") d = `M${n("x")} ${n("y")}h${n("width")}v${n("height")}h${-n("width")}Z`;
+  if (kind === "circle") d = `M${n("cx") - n("r")} ${n("cy")}a${n("r")} ${n("r")} 0 1 1 ${2 * n("r")} 0a${n("r")} ${n("r")} 0 1 1 ${-2 * n("r")} 0Z`;
+  if (kind === "line") d = `M${n("x1")} ${n("y1")}L${n("x2")} ${n("y2")}`;
+  if (kind === "polyline" || kind === "polygon") d = `M${points().join(" ")}${kind === "polygon" ? "Z" : ""}`;
+  let [x, y, sx, sy, cx, cy] = [0, 0, 0, 0, 0, 0];
+  for (const [, letter, rest] of d.matchAll(/([a-z])([^a-df-z]*)/gi)) {
+    const low = letter.toLowerCase(), take = { m: 2, l: 2, h: 1, v: 1, c: 6, s: 4, q: 4, a: 7, z: 0 }[low], all = (rest.match(NUMBER) || []).map(Number);
+    for (let i = 0; i === 0 || i < all.length; i += take || 1) {
+      const at = all.slice(i, i + take), rel = letter === low;
+      if (take && at.length < take) break;
+      if (rel && low !== "h" && low !== "v" && low !== "a") at.forEach((v, j) => (at[j] = v + (j % 2 ? y : x)));
+      const end = low === "h" ? [at[0] + (rel ? x : 0), y] : low === "v" ? [x, at[0] + (rel ? y : 0)] : low === "a" ? [at[5] + (rel ? x : 0), at[6] + (rel ? y : 0)] : at.slice(-2);
+      if (low === "z") { out.push("h"); [x, y] = [sx, sy]; break; }
+      if (low === "m" && i === 0) { put("m", ...end); [sx, sy] = end; }
+      else if (low === "c" || low === "s") {
+        const [x1, y1, x2, y2] = low === "c" ? at : [2 * x - cx, 2 * y - cy, ...at];
+        put("c", x1, y1, x2, y2, ...end);
+        [cx, cy] = [x2, y2];
+      } else if (low === "q") put("c", x + (2 / 3) * (at[0] - x), y + (2 / 3) * (at[1] - y), end[0] + (2 / 3) * (at[0] - end[0]), end[1] + (2 / 3) * (at[1] - end[1]), ...end);
+      else if (low === "a") for (const curve of arcs(x, y, at, end)) put("c", ...curve);
+      else put("l", ...end);
+      [x, y] = end;
+      if (low !== "c" && low !== "s") [cx, cy] = end;
+    }
+  }
+  return out.join("\n");
+}
+// An arc by its ends (SVG 1.1, F.6.5) as cubic curves.
+function arcs(x1, y1, [rx, ry, turn, large, sweep], [x2, y2]) {
+  const phi = (turn * Math.PI) / 180, [c, s] = [Math.cos(phi), Math.sin(phi)], [dx, dy] = [(x1 - x2) / 2, (y1 - y2) / 2], [p, q] = [c * dx + s * dy, c * dy - s * dx];
+  if (!rx || !ry || (!dx && !dy)) return [[x1, y1, x2, y2, x2, y2]];
+  const over = Math.sqrt(Math.max(1, (p / rx) ** 2 + (q / ry) ** 2)), [a, b] = [Math.abs(rx) * over, Math.abs(ry) * over];
+  const root = Math.sqrt(Math.max(0, (a * a * b * b - a * a * q * q - b * b * p * p) / (a * a * q * q + b * b * p * p))) * (!!large === !!sweep ? -1 : 1);
+  const [u, v] = [(root * a * q) / b, (-root * b * p) / a], [mx, my] = [c * u - s * v + (x1 + x2) / 2, s * u + c * v + (y1 + y2) / 2];
+  const from = Math.atan2((q - v) / b, (p - u) / a);
+  let way = Math.atan2((-q - v) / b, (-p - u) / a) - from;
+  if (sweep && way < 0) way += 2 * Math.PI;
+  if (!sweep && way > 0) way -= 2 * Math.PI;
+  const many = Math.max(1, Math.ceil(Math.abs(way) / (Math.PI / 2) - 1e-9)), step = way / many, k = (4 / 3) * Math.tan(step / 4);
+  const place = (e, f) => [c * a * e - s * b * f + mx, s * a * e + c * b * f + my];
+  return Array.from({ length: many }, (_, i) => {
+    const [t, w] = [from + i * step, from + (i + 1) * step], [e, f, g, h] = [Math.cos(t), Math.sin(t), Math.cos(w), Math.sin(w)];
+    return [...place(e - k * f, f + k * e), ...place(g + k * h, h - k * g), ...place(g, h)];
+  });
+}
+
+// Helvetica's letters (Windows' code page 1252), and arrows of Symbol; other letters are a question mark.
+const LETTERS = { "–": 150, "—": 151, "…": 133, "‘": 145, "’": 146, "“": 147, "”": 148, "•": 149, "€": 128, "−": 150 }, ARROWS = { "→": 174, "←": 172, "↔": 171, "⇄": 171, "≤": 163, "≥": 179 };
+const code = (letter) => { const at = ARROWS[letter] || LETTERS[letter] || letter.charCodeAt(0); return (at < 256 ? at : 63).toString(16).padStart(2, "0"); };
+const ruler = $("canvas").getContext("2d");
+
+// The SVG `text` as the parts of a PDF. The page draws it unseen, so that styles and places are the browser's own.
+function pdf(text) {
+  const host = $("div", { style: "position:absolute;left:-99999px;top:0" });
+  // The page forbids style attributes, but not what a script sets.
+  host.innerHTML = text.replace(/ style="/g, ' data-css="').replace(/<style[^>]*>\s*<!\[CDATA\[[^]*?<\/style>/g, "");
+  for (const node of host.querySelectorAll("[data-css]")) node.style.cssText = node.dataset.css;
+  document.body.append(host);
+  const svg = host.querySelector("svg"), [ox, oy, w, h] = (svg.getAttribute("viewBox") || `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`).split(/[ ,]+/).map(Number);
+  svg.setAttribute("viewBox", `${ox} ${oy} ${w} ${h}`);
+  svg.setAttribute("width", w);
+  svg.setAttribute("height", h);
+  const states = new Map(), out = [`0.75 0 0 -0.75 ${round(-ox * 0.75)} ${round((h + oy) * 0.75)} cm`], frame = svg.getScreenCTM().inverse();
+  const cm = (m) => `${[m.a, m.b, m.c, m.d, m.e, m.f].map((v) => +v.toFixed(6)).join(" ")} cm`, move = (node) => cm(frame.multiply(node.getScreenCTM()));
+  const ink = (value) => { const at = (value.match(NUMBER) || []).map(Number); return /^rgb/.test(value) && at[3] !== 0 ? { at: at.slice(0, 3).map((v) => round(v / 255)).join(" "), alpha: at[3] ?? 1 } : null; };
+  const opacity = (node) => { let all = 1; for (let one = node; one && one !== host; one = one.parentElement) all *= Number(getComputedStyle(one).opacity); return all; };
+  const state = (fill, stroke) => { const key = `/ca ${round(fill)} /CA ${round(stroke)}`; if (!states.has(key)) states.set(key, `G${states.size}`); return `/${states.get(key)} gs`; };
+  const cut = (node) => {
+    for (let one = node; one && one !== svg; one = one.parentElement) {
+      const id = /#([^")]+)/.exec(one.getAttribute("clip-path") || "")?.[1], shape = id && svg.querySelector(`#${CSS.escape(id)}`)?.firstElementChild;
+      if (!shape) continue;
+      const own = shape.transform.baseVal.consolidate()?.matrix, m = own ? frame.multiply(one.getScreenCTM()).multiply(own) : frame.multiply(one.getScreenCTM());
+      out.push(cm(m), `${outline(shape)} W n`, cm(m.inverse()));
+    }
   };
-  const draw = `q ${w} 0 0 ${h} 0 0 cm /I Do Q`;
-  put("%PDF-1.4\n");
-  object("<< /Type /Catalog /Pages 2 0 R >>");
-  object("<< /Type /Pages /Kids [3 0 R] /Count 1 >>");
-  object(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${w} ${h}] /Contents 4 0 R /Resources << /XObject << /I 5 0 R >> >> >>`);
-  object(`<< /Length ${draw.length} >>`, draw);
-  object(`<< /Type /XObject /Subtype /Image /Width ${canvas.width} /Height ${canvas.height} /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode /Length ${jpeg.length} >>`, jpeg);
-  const start = length;
-  put(`xref\n0 6\n0000000000 65535 f \n${places.map((p) => String(p).padStart(10, "0") + " 00000 n \n").join("")}trailer << /Size 6 /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`);
-  return parts;
+  const write = (node) => {
+    const style = getComputedStyle(node), fill = ink(style.fill), line = parseFloat(style.strokeWidth) ? ink(style.stroke) : null, see = opacity(node);
+    if (style.display === "none" || style.visibility === "hidden" || !see) return;
+    if (node.tagName === "text") {
+      const words = node.textContent, size = parseFloat(style.fontSize), bold = Number(style.fontWeight) >= 600;
+      if (!fill || !words.trim()) return;
+      ruler.font = `${bold ? "bold " : ""}${size}px Arial, "Liberation Sans", Helvetica, sans-serif`;
+      const at = node.getExtentOfChar(0), spare = (node.getComputedTextLength() - ruler.measureText(words).width) * ({ middle: 0.5, end: 1 }[style.textAnchor] || 0);
+      out.push("q", move(node), state(fill.alpha * see * Number(style.fillOpacity), 1), `${fill.at} rg BT 1 0 0 -1 ${round(at.x + spare)} ${round(at.y + 0.8 * at.height)} Tm`);
+      for (const run of words.match(/[→←↔⇄≤≥]+|[^→←↔⇄≤≥]+/g)) out.push(`/${ARROWS[run[0]] ? "S" : bold ? "B" : "H"} ${round(size)} Tf <${[...run].map(code).join("")}> Tj`);
+      out.push("ET Q");
+      return;
+    }
+    const path = outline(node), does = fill && line ? "B" : fill ? "f" : line ? "S" : "";
+    if (!path || !does) return;
+    out.push("q");
+    cut(node);
+    out.push(move(node), state((fill?.alpha ?? 1) * see * Number(style.fillOpacity), (line?.alpha ?? 1) * see * Number(style.strokeOpacity)));
+    if (fill) out.push(`${fill.at} rg`);
+    if (line) out.push(`${line.at} RG ${round(parseFloat(style.strokeWidth))} w [${(style.strokeDasharray.match(NUMBER) || []).join(" ")}] 0 d`);
+    out.push(path, does === "f" && style.fillRule === "evenodd" ? "f*" : does, "Q");
+  };
+  for (const node of svg.querySelectorAll("path, rect, circle, line, polyline, polygon, text")) if (!node.closest("defs, clipPath")) write(node);
+  host.remove();
+  return packed(out.join("\n"), round(w * 0.75), round(h * 0.75), states);
+}
+function packed(draw, w, h, states) {
+  const font = (name, coded) => `<< /Type /Font /Subtype /Type1 /BaseFont /${name}${coded ? " /Encoding /WinAnsiEncoding" : ""} >>`;
+  const looks = [...states].map(([key, name]) => `/${name} << ${key} >>`).join(" "), fonts = `/H ${font("Helvetica", true)} /B ${font("Helvetica-Bold", true)} /S ${font("Symbol")}`;
+  const objects = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${w} ${h}] /Contents 4 0 R /Resources << /ExtGState << ${looks} >> /Font << ${fonts} >> >> >>`, `<< /Length ${draw.length} >>\nstream\n${draw}\nendstream`];
+  let text = "%PDF-1.4\n";
+  const places = objects.map((one, i) => { const at = text.length; text += `${i + 1} 0 obj\n${one}\nendobj\n`; return at; });
+  return `${text}xref\n0 5\n0000000000 65535 f \n${places.map((p) => String(p).padStart(10, "0") + " 00000 n \n").join("")}trailer << /Size 5 /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF\n`;
 }
 const png = (canvas, name) => canvas.toBlob((blob) => save(name, "image/png", blob));
 
@@ -466,7 +562,7 @@ function tools(node, figure, title = () => "") {
     all.push(button("CSV", "what is drawn here, as numbers", () => save(name + ".csv", "text/csv", csv(figure().rows()))));
     all.push(button("SVG", "what is shown, as vectors", () => save(name + ".svg", "image/svg+xml", figure().svg(title()))));
     all.push(button("PNG", "what is shown, as a picture", () => png(figure().view(title()), name + ".png")));
-    if (!link) all.push(button("PDF", "what is shown, as a page", () => save(name + ".pdf", "application/pdf", ...pdf(figure().view(title()), 2))));
+    if (!link) all.push(button("PDF", "what is shown, as vectors on a page", () => save(name + ".pdf", "application/pdf", pdf(figure().svg(title())))));
   } else if (image) all.push($("a", { href: image.src, download: name + ".png", title: "the figure as for print" }, "PNG"));
   bar.prepend(...all);
   if (link) bar.append(link);
@@ -523,7 +619,7 @@ function picture(node) {
   const button = (label, does) => { const b = $("button", { type: "button" }, label); b.onclick = does; bar.append(b); };
   button("SVG", () => save(name + ".svg", "image/svg+xml", text()));
   button("PNG", () => raster((canvas) => png(canvas, name + ".png")));
-  button("PDF", () => raster((canvas) => save(name + ".pdf", "application/pdf", ...pdf(canvas, 3))));
+  button("PDF", () => save(name + ".pdf", "application/pdf", pdf(text())));
 }
 
 document.querySelectorAll("figure.picture-of").forEach(picture);

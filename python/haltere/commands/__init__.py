@@ -18,6 +18,10 @@ COMMANDS = {
     "reproduce": ".reproduce",
     "compare-worlds": ".compare_worlds",
     "router": ".router",
+    "link": ".shell",
+    "shell": ".shell",
+    "exec": ".shell",
+    "network": ".shell",
     "kernel": "..worlds.kernel.command",
     "validate": ".validate",
     "list": ".mechanisms",
@@ -34,7 +38,11 @@ COMMANDS = {
     "compare": ".compare",
     "characterize": ".characterize",
     "play": ".play",
+    "completion": ".completion",
 }
+
+#: A command that must know all others.
+_WHOLE = "completion"
 
 #: Commands that draw figures, which need the extra ``report``.
 DRAWS = {
@@ -45,7 +53,8 @@ DRAWS = {
 def modules(words: Sequence[str]) -> Iterator[Any]:
     """The modules of a command line: that of the command which it names, or all of them."""
     command = _command(words)
-    names = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
+    alone = command in COMMANDS and command != _WHOLE
+    names = [COMMANDS[command]] if alone else dict.fromkeys(COMMANDS.values())
     return (importlib.import_module(name, __package__) for name in names)
 
 

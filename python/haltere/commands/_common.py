@@ -8,6 +8,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,8 +16,8 @@ from .. import worlds
 from ..errors import InputError, nearest
 
 __all__ = [
-    "MECHANISMS", "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "mechanism", "names", "print_json",
-    "seeds_and_jobs", "world", "world_options",
+    "MECHANISMS", "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism",
+    "names", "print_json", "seeds_and_jobs", "world", "world_options",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ Does = Callable[[argparse.Namespace], int]
 class Parser(argparse.ArgumentParser):
     """Reports a wrong argument in one line."""
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(one) for one in action.choices]
+            rule = f"one of {', '.join(f'`{one}`' for one in known)}"
+            raise argparse.ArgumentError(action, f"must be {rule}, got `{value}`{nearest(str(value), known)}")
+
     def error(self, message: str) -> NoReturn:
         where = self.prog.removeprefix("haltere").strip()
         raise InputError(f"{where}{': ' if where else ''}{message}; see `{self.prog} --help`")
@@ -37,6 +44,7 @@ class Commands:
     """The commands of one parser; each module of this package adds its own."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.top = parser
         self._parsers = parser.add_subparsers(
             title="commands", dest="command", metavar="COMMAND", required=True, parser_class=Parser
         )
@@ -122,6 +130,36 @@ def print_json(value: Any) -> None:
 def capture_outputs(one: argparse.ArgumentParser, out: str) -> None:
     one.add_argument("--json", action="store_true", help="print as JSON; nothing is written unless --out is given")
     one.add_argument("--out", type=Path, metavar="DIR", help=f"where figure, tables and report go (default: {out})")
+
+
+def figure_options(one: argparse.ArgumentParser, usual: str) -> None:
+    """Adds how figures look in print."""
+    one.add_argument("--format", dest="formats", type=names, metavar="LIST", help=f"formats of figures: png, pdf, svg, pgf, with commas between (default: {usual})")  # fmt: skip
+    one.add_argument("--style", choices=("paper", "slides"), help="paper: 3.5in wide, 8 points with serifs; slides: 10in wide, 16 points")  # fmt: skip
+    one.add_argument("--width", metavar="LENGTH", help="of a figure, such as 8.5cm or 3.5in")
+    one.add_argument("--height", metavar="LENGTH", help="of a figure (default: as its width asks for)")
+    one.add_argument("--font", metavar="NAME", help="of the text in figures, such as `Liberation Serif`")
+
+
+def figure_look(args: argparse.Namespace, *always: str) -> AbstractContextManager[None]:
+    """Figures look as these arguments say; the formats in `always` are written in any case."""
+    from ..report import look
+
+    if wrong := [one for one in args.formats or () if one not in look.FORMATS]:
+        rule = f"--format must be some of {', '.join(f'`{one}`' for one in look.FORMATS)}"
+        raise InputError(f"{rule}, got `{wrong[0]}`{nearest(wrong[0], look.FORMATS)}")
+    wanted = look.STYLES[args.style] if args.style else look.Look()
+    return look.looking(
+        dataclasses.replace(
+            wanted,
+            width=look.inches(args.width) if args.width else wanted.width,
+            height=look.inches(args.height) if args.height else wanted.height,
+            rc={**wanted.rc, **(look.font(args.font) if args.font else {})},
+            x_label=getattr(args, "x_label", None),
+            y_label=getattr(args, "y_label", None),
+            formats=(*always, *args.formats) if args.formats else None,
+        )
+    )
 
 
 def names(text: str) -> list[str]:

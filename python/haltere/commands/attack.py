@@ -103,7 +103,7 @@ def _scene(args: argparse.Namespace) -> Scene:
 
 def _attack(args: argparse.Namespace) -> int:
     from ..search import attack_report
-    from ..search.attack import attack
+    from ..search.attack import attack, kernel_refuses
     from ..search.network import Space
 
     scene = _scene(args)
@@ -118,6 +118,7 @@ def _attack(args: argparse.Namespace) -> int:
         return 0
     print(document.text())
     if worst.values:
-        print(f"\nExperiment: {out / 'worst.toml'}\nReplay:     haltere run {out / 'worst.toml'} --world kernel")
+        where = "" if kernel_refuses(worst) else " --world kernel"
+        print(f"\nExperiment: {out / 'worst.toml'}\nReplay:     haltere run {out / 'worst.toml'}{where}")
     print(f"Report:     {out / 'report.html'}")
     return 0

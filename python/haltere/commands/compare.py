@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import TYPE_CHECKING
 
-from ..analysis import stats
-from ..analysis.compare import Difference
 from ..errors import InputError
 from ._common import Commands, print_json
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Difference
 
 
 def add(to: Commands) -> None:
@@ -48,8 +50,10 @@ def _confidence(text: str) -> float:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    from ..analysis import stats
     from ..analysis.compare import Side, compare
     from ..report.document import Document, Table
+    from ..report.marks import MEANING, stars
 
     names = [name for name in args.metrics.split(",") if name]
     if args.metrics and not names:
@@ -68,7 +72,7 @@ def _compare(args: argparse.Namespace) -> int:
             f"{one.metric} ({one.unit})" if one.unit else one.metric,
             *_rounded(one),
             "–" if one.effect != one.effect else f"{one.effect:.2g}",
-            _stars(p),
+            stars(p),
         ]
         for one, p in zip(found, adjusted, strict=True)
     ]
@@ -77,23 +81,17 @@ def _compare(args: argparse.Namespace) -> int:
     print(Document(f"A = {a.text}, B = {b.text}", [table]).text().replace("\n\n\n", "\n\n") + "\n")
     print("\n".join(one.sentence() for one in found))
     if any(row[-1] for row in rows):
-        print(f"\n{_MARKS}")
+        print(f"\n{MEANING}")
     if len(found) > 10:
         by_chance = len(found) * (1 - args.confidence)
         print(f"\nOf {len(found)} intervals about {by_chance:.1f} exclude 0 at random. The stars allow for that.")
     return 0
 
 
-_MARKS = "* p < 0.05, ** p < 0.01, *** p < 0.001: paired t tests, adjusted for all rows by Holm's method."
-
-
-def _stars(p: float) -> str:
-    """The mark of a p-value that is adjusted for the number of tests."""
-    return "*" * sum(p < bound for bound in (0.05, 0.01, 0.001))
-
-
 def _rounded(one: Difference) -> list[str]:
     """Both means, their difference and its interval, with two significant digits of half the interval."""
+    from ..analysis import stats
+
     d = one.difference
     largest = max(abs(one.a.mean), abs(one.b.mean))
     digits = stats.decimals(d.half, max(0, 4 - math.floor(math.log10(largest))) if largest else 1)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands
+from ._common import Commands, figure_look, figure_options
 
 #: Kinds of figures over the axes of a sweep; :mod:`haltere.report.over` draws them.
 _KINDS = ("line", "bar", "heat", "cdf", "box", "size")
@@ -18,7 +18,7 @@ def add(to: Commands) -> None:
     plot = to.add(
         "plot",
         _plot,
-        "draw the figures of a results directory as PNG, PDF and SVG",
+        "draw the figures of a results directory as PNG, PDF, SVG or PGF",
         "examples:\n"
         "  haltere plot results/sweep                                             the figures of the report\n"
         "  haltere plot results/sweep --x rate --y ping_p95 --by queue --facet delay --log-x\n"
@@ -28,7 +28,8 @@ def add(to: Commands) -> None:
         "  haltere plot results/web --kind size --y slowdown --by queue\n"
         "  haltere plot results/web --kind cdf --y fct.web\n"
         "  haltere plot results/sweep --link all                                  the queue of each watched link\n"
-        "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n\n"
+        "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n"
+        "  haltere plot results/sweep --y ping_p95 --style paper --format pdf,pgf --x-label 'Rate (Mbit/s)'\n\n"
         "--y takes a metric (`haltere list metrics` names them), single values (pings, fct, slowdown, flow, page_load, call_mos), of one\n"
         "traffic entry or of one kind after a dot (fct.web), or TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
         "`class` and `link` are axes, too. What is not named is taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
@@ -58,25 +59,30 @@ def add(to: Commands) -> None:
         help="whose queue (default: the link used most); without --timeline that figure alone, of each link with `all`",
     )
     plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
+    figure_options(plot, "png,pdf,svg")
+    plot.add_argument("--x-label", metavar="TEXT", help="of the x axes, instead of their own")
+    plot.add_argument("--y-label", metavar="TEXT", help="of the y axes, instead of their own")
 
 
 def _plot(args: argparse.Namespace) -> int:
-    over = [
-        f"--{name.replace('_', '-')}"
-        for name in ("x", "by", "facet", "kind", "log_x", "log_y", "out")
-        if getattr(args, name)
-    ]
+    with figure_look(args):
+        return _drawn(args)
+
+
+def _drawn(args: argparse.Namespace) -> int:
+    over = [f"--{name.replace('_', '-')}" for name in ("x", "by", "facet", "kind", "log_x", "log_y") if getattr(args, name)]  # fmt: skip
     if args.timeline:
         if args.y or over or len(args.results) > 1:
             raise InputError(f"plot: --timeline must go without {', '.join(over) or 'other results and --y'}")
         return _timeline(args)
     if args.point is not None or args.seed is not None:
         raise InputError("plot: --point and --seed go with --timeline")
-    if args.link is not None and (args.y or over or len(args.results) > 1):
+    if args.link is not None and (args.y or over or args.out or len(args.results) > 1):
         raise InputError("plot: --link must go with one results directory, and with --timeline or nothing else")
     if args.y:
         return _over(args)
-    if over or len(args.results) > 1:
+    if over or args.out or len(args.results) > 1:
+        over += ["--out"] if args.out else []
         raise InputError(
             f"plot: --y must say what is drawn, such as `--y ping_p95`, with {', '.join(over) or 'several results'}"
         )
@@ -89,10 +95,10 @@ def _plot(args: argparse.Namespace) -> int:
 
 
 def _timeline(args: argparse.Namespace) -> int:
-    from ..report import timeline
+    from ..report import explore
     from ..runs.results import Results
 
-    caption, paths = timeline.draw(Results(args.results[0]), args.point, args.seed, args.link)
+    caption, paths = explore.draw(Results(args.results[0]), args.point, args.seed, args.link, args.out)
     print("\n".join([*map(str, paths), caption]))
     return 0
 

@@ -19,16 +19,7 @@ def add(to: Commands) -> None:
     )
     reproduce.add_argument("study", metavar="STUDY", help="its name, such as aqm-lab")
     world(reproduce)
-    reproduce.add_argument(
-        "--variant", metavar="NAME", help="a variant of the study, such as linux (default: the paper's own set-up)"
-    )
-    reproduce.add_argument(
-        "--matrix",
-        action="store_const",
-        const="matrix",
-        dest="variant",
-        help="iaas: every control against every other instead (the same as --variant matrix)",
-    )
+    reproduce.add_argument("--variant", metavar="NAME", help="a part of the study, such as paper (default: all of it)")
     reproduce.add_argument("--quick", action="store_true", help="within a minute on two cores; says what it left out")
     reproduce.add_argument("--json", action="store_true", help="print findings and tables as JSON")
     seeds_and_jobs(reproduce, "results/STUDY")

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ._common import Commands
 
 # Options of the line, as an experiment file names them; each may be given for one direction alone.
-_LINE = {
+LINE = {
     "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
     "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
     "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
@@ -41,7 +41,7 @@ def add(to: Commands) -> None:
     )
     router.add_argument("--left", required=True, metavar="IF", help="one interface")
     router.add_argument("--right", required=True, metavar="IF", help="the other interface")
-    for name, (what, about) in _LINE.items():
+    for name, (what, about) in LINE.items():
         router.add_argument(f"--{name}", metavar=what, help=about)
         for side in ("right", "left"):
             router.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
@@ -63,10 +63,10 @@ def add(to: Commands) -> None:
     router.add_argument("--keep-privileges", action="store_true", help="stay root, with all capabilities, once the interfaces are open")  # fmt: skip
 
 
-def _link(args: argparse.Namespace, side: str) -> str:
-    """One direction as an experiment file writes it."""
+def link_toml(args: argparse.Namespace, side: str) -> str:
+    """One direction of a link, from options such as ``rate`` and ``rate_right``, as an experiment file writes it."""
     keys = []
-    for name in _LINE:
+    for name in LINE:
         value = getattr(args, f"{name}_{side}") or getattr(args, name)
         if value is None:
             continue
@@ -87,8 +87,8 @@ def _scenario(args: argparse.Namespace) -> Any:
 
     # Two links in a row: the first is left to right, the second right to left.
     text = (
-        f'duration = "1s"\n[[topology.chain.links]]\n{_link(args, "right")}\n'
-        f"[[topology.chain.links]]\n{_link(args, 'left')}\n"
+        f'duration = "1s"\n[[topology.chain.links]]\n{link_toml(args, "right")}\n'
+        f"[[topology.chain.links]]\n{link_toml(args, 'left')}\n"
         '[[traffic]]\nkind = "ping"\nfrom = "n1"\nto = "n3"\n'
     )
     try:
@@ -97,6 +97,24 @@ def _scenario(args: argparse.Namespace) -> Any:
         # The line and the path are those of a file that the user never saw.
         text = re.sub(r"^router(:\d+)?: ", "", str(error))
         raise InputError(f"router: {re.sub(r'topology.chain.links.[01].[.:] ?', '--', text)}") from None
+
+
+def _taken(*interfaces: str) -> list[socket.socket]:
+    """A mark on each interface, as long as these sockets live: their names are those of the network namespace, and end with the process."""
+    marks = []
+    for name in interfaces:
+        try:
+            number = socket.if_nametoindex(name)
+        except OSError:
+            continue  # the router itself says what is wrong
+        marks.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        try:
+            marks[-1].bind(f"\0haltere-router-{number}")
+        except OSError:
+            raise InputError(
+                f"router: `{name}` must be without a router, got one that `haltere router` is at"
+            ) from None
+    return marks
 
 
 def _router(args: argparse.Namespace) -> int:
@@ -121,6 +139,7 @@ def _router(args: argparse.Namespace) -> int:
     for name, path in (("pcap_left", args.pcap), ("pcap_right", args.pcap_right)):
         if path is not None:
             options[name] = str(path)
+    marks = _taken(args.left, args.right) if args.left != args.right else []
     # Python's own handler writes the number of each signal to where the router reads it, whichever thread gets the signal.
     theirs, ours = socket.socketpair()
     with theirs, ours:
@@ -133,4 +152,6 @@ def _router(args: argparse.Namespace) -> int:
             signal.set_wakeup_fd(fd)
             for number, handler in before.items():
                 signal.signal(number, handler)
+            for one in marks:
+                one.close()
     return 0

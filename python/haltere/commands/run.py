@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..terminal import painted
 from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.quick:
         scenario, seeds, left_out = quick(scenario, args.seeds)
     for line in _advice(scenario):
-        print(f"warning: {line}", file=sys.stderr)
+        print(f"{painted('warning:', 'yellow', sys.stderr)} {line}", file=sys.stderr)
     world = chosen_world(args)
     failed: RunsFailed | None = None
     with dask(args.dask) if args.dask else nullcontext() as executor:

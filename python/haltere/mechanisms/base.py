@@ -42,9 +42,9 @@ class CongestionControl(Mechanism):
     """The initial window in bytes."""
     cwnd: float
     """The congestion window in bytes; less than a segment counts as one. Set it. At first :attr:`initial_window`."""
-    ssthresh: float | None
+    ssthresh: float | None = None
     """The slow-start threshold in bytes. Set it. ``None``: there was no reduction yet."""
-    pacing_rate: float | None
+    pacing_rate: float | None = None
     """The rate at which payload leaves, in bit/s. Set it. ``None``: as soon as the window allows."""
     wants_reduction: bool = False
     """Set it to true in ``on_ack`` to ask for a reduction without loss or echo. If none goes on, one begins: ``on_loss`` follows, and its
@@ -107,9 +107,9 @@ class Queue(Mechanism):
     """The round-trip time without queues of the flows that cross the link, in nanoseconds, if it is known."""
     full_packet: int
     """The length of a full packet on this link, headers and framing included."""
-    timer: int | None
+    timer: int | None = None
     """When :meth:`on_timer` is called next, in nanoseconds. Set it. Only read if the class has an ``on_timer``."""
-    ready_at: int | None
+    ready_at: int | None = None
     """When the next packet may leave. Set it. Only read if :attr:`withholds` is true; ``None``: no packet waits."""
 
     withholds: ClassVar[bool] = False
@@ -186,15 +186,15 @@ class Source(Mechanism):
     The client is the flow's sender. The server reads at once.
     """
 
-    writable: int
+    writable: int = 0
     """Bytes for which the send buffer has room now, at the end whose event is handled."""
-    unacknowledged: int
+    unacknowledged: int = 0
     """Bytes that end has written and the other has not acknowledged."""
     limit: int | None = None
     """Bytes after which the flow is complete. Set it in ``__init__`` or as a class attribute. ``None``: it has no end of its own."""
 
-    _written: int
-    _closed: bool
+    _written: int = 0
+    _closed: bool = False
     """The connection is to be closed after this call."""
     _was_closed = False
 

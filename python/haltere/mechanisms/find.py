@@ -8,7 +8,6 @@ planned with stays in memory under its digest, so that a file that changes durin
 from __future__ import annotations
 
 import copy as _copy
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -20,12 +19,13 @@ import random
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from ..errors import nearest
 from .base import Classifier, CongestionControl, Mechanism, Queue, Scheduler, Source
 from .parameters import Refused, described, filled
 
@@ -37,11 +37,8 @@ KINDS: dict[str, tuple[type[Mechanism], str]] = {
     "classifiers": (Classifier, "flow classifier"),
     "sources": (Source, "traffic source"),
 }
-#: The events of a control in the order in which the Rust side has them.
-CONTROL_EVENTS = (
-    "on_ack", "on_loss", "on_rto", "on_segment_lost", "on_recovered", "on_established", "on_cached_ssthresh", "on_spurious", "on_restart",
-    "on_coupling", "on_returned",
-)  # fmt: skip
+#: Methods that are called even if the class leaves them as they are.
+_ALWAYS = frozenset({"enqueue", "dequeue", "pick", "classify", "step", "on_cached_ssthresh"})
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 _lock = threading.RLock()
@@ -162,8 +159,7 @@ def _checked(kind: str, cls: type) -> type[Mechanism]:
 
 
 def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    return f"did you mean `{near[0]}`?" if near else ""
+    return nearest(name, known).removeprefix("; ")
 
 
 def _module(where: str, folder: str) -> tuple[ModuleType, str, str]:
@@ -294,8 +290,13 @@ def _code(code: CodeType) -> bytes:
     return code.co_code + b"".join(consts) + " ".join((*code.co_names, *code.co_varnames)).encode()
 
 
-def _instance(kind: str, source: str, folder: str, digest: str, parameters: str, prepare: Callable[[Any], None]) -> Any:
-    """A mechanism of the class that has that digest. ``prepare`` sets what ``__init__`` may read."""
+def make(
+    kind: str, source: str, folder: str, digest: str, parameters: str, methods: Sequence[str], context: dict[str, Any]
+) -> tuple[Any, list[Any], list[tuple[str, str]]]:
+    """A mechanism of the class that has that digest: the object, its methods, and what it shows.
+
+    ``context`` is what ``__init__`` may read, with the seed of the random numbers.
+    """
     with _lock:
         key = (kind, source, folder, digest, parameters)
         if key not in _prepared:
@@ -309,121 +310,46 @@ def _instance(kind: str, source: str, folder: str, digest: str, parameters: str,
         cls, params = _prepared[key]
     made: Any = cls.__new__(cls)
     made.params = params
-    prepare(made)
+    seed = context.pop("seed")
+    if not isinstance(made, Classifier) or made.is_random:
+        made.random = random.Random(seed)
+    for name, value in context.items():
+        setattr(made, name, value)
+    if isinstance(made, Queue):
+        made._verdicts = []
     try:
         made.__init__()
     except Exception as error:
         raise Refused(
             "kind", f"a class whose `__init__` returns without an error, but `{cls.__name__}` raises", told(error)[0]
         ) from error
-    return made
+    _check(made)
+    return made, _bound(made, methods), list(made.shows.items())
 
 
-def make_control(
-    source: str, folder: str, digest: str, parameters: str, mss: int, initial_window: int, seed: int
-) -> tuple[Any, list[Any], str, bool, list[tuple[str, str]]]:
-    """A congestion control: the object, its events, how it uses ECN, whether it owns recovery, and what it shows."""
-
-    def prepare(made: CongestionControl) -> None:
-        made.mss, made.initial_window, made.random = mss, initial_window, random.Random(seed)
-        made.cwnd, made.ssthresh, made.pacing_rate = initial_window, None, None
-
-    made = _instance("congestion", source, folder, digest, parameters, prepare)
-    if made.ecn not in ("classic", "per_packet", "l4s"):
-        raise Refused(f"`{type(made).__name__}.ecn`", "one of `classic`, `per_packet`, `l4s`", f"`{made.ecn}`")
-    return made, _events(made), made.ecn, bool(made.owns_recovery), list(made.shows.items())
-
-
-def _events(made: CongestionControl) -> list[Any]:
-    """The events that the class has, bound; ``None`` for those that do nothing. What the base class does for an event is kept."""
-    base = {name: getattr(CongestionControl, name) for name in CONTROL_EVENTS if name != "on_cached_ssthresh"}
-    return [None if getattr(type(made), name) is base.get(name) else getattr(made, name) for name in CONTROL_EVENTS]
-
-
-def make_queue(
-    source: str, folder: str, digest: str, parameters: str, rate: int | None, rtt: int | None, full_packet: int
-) -> tuple[Any, Any, Any, Any, list[Any], bool, bool, list[tuple[str, str]]]:
-    """A queue discipline: the object, ``enqueue``, ``dequeue``, ``on_timer`` or ``None``, its verdicts, its two properties, and what it shows."""
-
-    def prepare(made: Queue) -> None:
-        made.rate, made.rtt, made.full_packet = rate, rtt, full_packet
-        made.timer, made.ready_at, made._verdicts = None, None, []
-        made.random = random.Random(0)  # seeded by the first packet
-
-    made = _instance("queues", source, folder, digest, parameters, prepare)
-    return _queue(made)
-
-
-def _queue(made: Queue) -> tuple[Any, Any, Any, Any, list[Any], bool, bool, list[tuple[str, str]]]:
-    on_timer = _own(made, Queue, "on_timer")
-    if on_timer is not None and made.timer is None:
-        raise Refused(f"`{type(made).__name__}.timer`", "set by `__init__`, as the class has an `on_timer`", "`None`")
-    shows = list(made.shows.items())
-    return made, made.enqueue, made.dequeue, on_timer, made._verdicts, made.withholds, made.keeps_flow_order, shows
-
-
-def make_scheduler(
-    source: str, folder: str, digest: str, parameters: str, seed: int
-) -> tuple[Any, Any, Any, bool, bool]:
-    """A path scheduler: the object, ``pick``, ``on_relations`` or ``None``, and its two properties."""
-
-    def prepare(made: Scheduler) -> None:
-        made.random = random.Random(seed)
-
-    return _scheduler(_instance("schedulers", source, folder, digest, parameters, prepare))
-
-
-def _scheduler(made: Scheduler) -> tuple[Any, Any, Any, bool, bool]:
-    return made, made.pick, _own(made, Scheduler, "on_relations"), bool(made.replicates), bool(made.queues_ahead)
-
-
-def make_classifier(
-    source: str, folder: str, digest: str, parameters: str, rate: int | None, rtt: int | None, full_packet: int
-) -> tuple[Any, Any, bool, bool, list[tuple[str, str]]]:
-    """A flow classifier: the object, ``classify``, its two properties, and what it shows."""
-
-    def prepare(made: Classifier) -> None:
-        made.rate, made.rtt, made.full_packet = rate, rtt, full_packet
-        if made.is_random:
-            made.random = random.Random(0)  # seeded by the first packet
-
-    return _classifier(_instance("classifiers", source, folder, digest, parameters, prepare))
-
-
-def _classifier(made: Classifier) -> tuple[Any, Any, bool, bool, list[tuple[str, str]]]:
-    return made, made.classify, bool(made.is_constant_per_flow), bool(made.is_random), list(made.shows.items())
-
-
-def make_source(
-    source: str, folder: str, digest: str, parameters: str, seed: int
-) -> tuple[Any, Any, Any, Any, int | None]:
-    """A traffic source: the object, ``step``, ``on_client`` and ``on_server`` or ``None``, and its limit."""
-
-    def prepare(made: Source) -> None:
-        made.random = random.Random(seed)
-        made.writable = made.unacknowledged = made._written = 0
-        made._closed = False
-
-    made = _instance("sources", source, folder, digest, parameters, prepare)
-    limit = made.limit
+def _check(made: Any) -> None:
+    """Refuses what ``__init__`` or the class may not leave so."""
+    name = type(made).__name__
+    if isinstance(made, CongestionControl) and made.ecn not in ("classic", "per_packet", "l4s"):
+        raise Refused(f"`{name}.ecn`", "one of `classic`, `per_packet`, `l4s`", f"`{made.ecn}`")
+    if isinstance(made, Queue) and type(made).on_timer is not Queue.on_timer and made.timer is None:
+        raise Refused(f"`{name}.timer`", "set by `__init__`, as the class has an `on_timer`", "`None`")
+    limit = made.limit if isinstance(made, Source) else None
     if limit is not None and not (isinstance(limit, int) and limit > 0):
-        raise Refused(f"`{type(made).__name__}.limit`", "a whole number of bytes above 0, or `None`", f"`{limit}`")
-    return made, made.step, _own(made, Source, "on_client"), _own(made, Source, "on_server"), limit
+        raise Refused(f"`{name}.limit`", "a whole number of bytes above 0, or `None`", f"`{limit}`")
 
 
-def _own(made: Mechanism, base: type[Mechanism], event: str) -> Any:
-    """The event of that name, bound; ``None`` if the class takes no notice of it."""
-    return None if getattr(type(made), event) is getattr(base, event) else getattr(made, event)
+def _bound(made: Any, methods: Sequence[str]) -> list[Any]:
+    """The methods, bound; ``None`` for those that the class leaves as they are and that do nothing."""
+    base = next(base for base, _ in KINDS.values() if isinstance(made, base))
+    own = (name in _ALWAYS or getattr(type(made), name) is not getattr(base, name) for name in methods)
+    return [getattr(made, name) if is_own else None for name, is_own in zip(methods, own, strict=True)]
 
 
-def copy(made: Any) -> Any:
-    """A copy of a mechanism with the same state: what the maker gave of it."""
+def copy(made: Any, methods: Sequence[str]) -> tuple[Any, list[Any]]:
+    """A copy of a mechanism with the same state, and its methods."""
     other = _copy.deepcopy(made)
-    if isinstance(other, Queue):
-        return _queue(other)
-    if isinstance(other, Scheduler):
-        return _scheduler(other)
-    return _classifier(other) if isinstance(other, Classifier) else (other, _events(other))
+    return other, _bound(other, methods)
 
 
 def told(error: BaseException) -> tuple[str, str]:

@@ -30,10 +30,10 @@ def _key(key: str) -> str:
     return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
 
 
-def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = ()) -> str:
+def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = (), head: str = "") -> str:
     """The file that `haltere run` takes. It holds the set-up as it is now; what was changed on the way is above it as
     comments."""
-    lines = [f"# From haltere play, Haltere {_core.version}. Run it with: haltere run FILE"]
+    lines = [head or f"# From haltere play, Haltere {_core.version}. Run it with: haltere run FILE"]
     log = [f"#   {at:.2f} s  {what}" for at, what in changes]
     if log:
         lines += ["# Below is the set-up as it was at the end. It became that while it ran:", *log]

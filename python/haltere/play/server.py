@@ -13,6 +13,7 @@ import http
 import json
 import mimetypes
 import secrets
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.resources import files
@@ -28,7 +29,7 @@ from .. import _core, catalogue
 from ..errors import InputError
 from ..limits import MOST_BYTES, MOST_PAGES
 from ..limits import PLAYGROUND as MOST
-from . import courses, presets
+from . import browser, courses, presets
 from .protocol import Refused
 from .session import Session
 
@@ -67,28 +68,40 @@ class Playground:
         """Listens. Raises :class:`OSError` if the port is taken."""
         server = await serve(
             self._talk, ADDRESS, self._wanted, process_request=self._answer,
-            max_size=MOST_BYTES, compression=None, server_header=None,
+            max_size=MOST_BYTES, compression=None, server_header=None, close_timeout=2,
         )  # fmt: skip
         self.port = server.sockets[0].getsockname()[1]
         return server
 
     async def forever(self, ready: Callable[[str], None]) -> None:
-        """Listens until it is cancelled; `ready` hears the address."""
+        """Listens until it is cancelled, interrupted or terminated; `ready` hears the address."""
+        ended = asyncio.Event()
+        for one in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, RuntimeError):  # no signals here, or not the main thread
+                asyncio.get_running_loop().add_signal_handler(one, ended.set)
         async with await self.start():
             ready(self.url)
-            await asyncio.get_running_loop().create_future()
+            await ended.wait()
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """What is answered without a WebSocket, or `None` if one may open."""
-        parts = urlsplit(request.path)
+        try:
+            parts = urlsplit(request.path)
+        except ValueError:  # such as `//[`
+            return _text(http.HTTPStatus.BAD_REQUEST, "address must be / or /ws")
         if wrong := self._host(request.headers):
             return _text(http.HTTPStatus.FORBIDDEN, wrong)
         if parts.path.startswith(("/page/", "/assets/")):
             return _file(parts.path)
+        if parts.path.startswith("/browser/"):
+            return _browser(parts.path.removeprefix("/browser/"))
         if parts.path not in ("/", "/ws"):
             return _text(http.HTTPStatus.NOT_FOUND, f"address must be / or /ws, got {parts.path[:80]}")
         given = parse_qs(parts.query).get("token", [""])
         if len(given) != 1 or not secrets.compare_digest(given[0].encode(), self.token.encode()):
+            # A browser that opens somebody's link comes without any.
+            if given == [""] and parts.path == "/" and "text/html" in request.headers.get("Accept", ""):
+                return _link()
             return _text(http.HTTPStatus.FORBIDDEN, "token must be the one in the address that `haltere play` printed")
         if parts.path == "/":
             return _file("/page/index.html")
@@ -167,13 +180,44 @@ def _with_allowed(schema: dict[str, Any], allowed: Sequence[str]) -> dict[str, A
     return schema
 
 
-def _response(status: http.HTTPStatus, kind: str, body: bytes) -> Response:
-    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"})
+def _response(status: http.HTTPStatus, kind: str, body: bytes, **more: str) -> Response:
+    own = {name.replace("_", "-"): value for name, value in more.items()}
+    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **own})
     return Response(status.value, status.phrase, headers, body)
 
 
 def _text(status: http.HTTPStatus, text: str) -> Response:
     return _response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+
+#: The parts of the page that needs no server, with their kinds.
+_BROWSER = {
+    "play.html": "text/html; charset=utf-8",
+    "index.html": "text/html; charset=utf-8",
+    "haltere.wasm.gz": "application/gzip",
+    "uplot.LICENSE": "text/plain",
+}
+#: Its scripts are in it, and it asks for nothing but its module.
+_BROWSER_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; "
+    "connect-src 'self'; img-src data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+
+
+def _link() -> Response:
+    """The page of a link, which runs the set-up in the browser if `make web` wrote the page for that."""
+    body = files("haltere.play").joinpath("page", "link.html").read_bytes()
+    if (browser.FOLDER / "play.html").is_file():
+        here = b'<p>Or <a id="here" href="/browser/play.html">run it in this browser</a>, without a playground.</p>'
+        body = body.replace(b"<!-- here -->", here)
+    return _response(http.HTTPStatus.OK, "text/html; charset=utf-8", body)
+
+
+def _browser(name: str) -> Response:
+    path = browser.FOLDER / name
+    if name not in _BROWSER or not path.is_file():
+        return _text(http.HTTPStatus.NOT_FOUND, f"no such file: {name[:80]}")
+    return _response(http.HTTPStatus.OK, _BROWSER[name], path.read_bytes(), Content_Security_Policy=_BROWSER_POLICY)
 
 
 #: The page's modules, one an idea.
@@ -184,7 +228,7 @@ PARTS = (
 #: What the page is made of; nothing else is read from the disk.
 _FILES = {
     **{f"/page/{name}": ("haltere.play", f"page/{name}") for name in
-       ("index.html", "page.css", "main.js", *PARTS)},
+       ("index.html", "link.html", "link.js", "page.css", "main.js", *PARTS)},
     **{f"/assets/{name}": ("haltere.assets", name) for name in ("uplot.min.js", "uplot.min.css")},
 }  # fmt: skip
 

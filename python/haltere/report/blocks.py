@@ -18,9 +18,10 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph."""
+    """A paragraph; ``link``: words and address of a link after it, which only pages have."""
 
     text: str
+    link: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

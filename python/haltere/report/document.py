@@ -11,10 +11,15 @@ from pathlib import Path
 
 from ..runs.cells import csv
 from ..runs.files import write_atomically
+from ..terminal import painted
 from . import page
 from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table, Text
 
 __all__ = ["Block", "Bullets", "Choice", "Document", "Figure", "Heading", "Picture", "Table", "Text"]
+
+
+#: Verdicts that have a colour on a terminal.
+_COLOURS = {"held": "green", "direction only": "yellow", "inconclusive": "yellow", "not held": "red"}
 
 
 def _text_table(table: Table) -> str:
@@ -22,7 +27,9 @@ def _text_table(table: Table) -> str:
 
     def one(row: Sequence[str]) -> str:
         cells = [c.ljust(w) if i < table.left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        return "  ".join(cells).rstrip()
+        if cells:
+            cells[-1] = cells[-1].rstrip()
+        return "  ".join(painted(c, _COLOURS[v]) if (v := c.strip()) in _COLOURS else c for c in cells).rstrip()
 
     lines = [table.title, one(table.columns), "  ".join("-" * w for w in widths)]
     lines += [one(row) for row in table.rows]

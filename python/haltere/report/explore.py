@@ -1,22 +1,25 @@
-"""Single runs over time, for the page: rate, window, round-trip time, queue, drops and marks of every run, one at a time."""
+"""Single runs over time: rate, window, round-trip time, queue, drops and marks, for the page every run, for print one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from ..analysis.measures import Run
 from ..errors import InputError
 from ..runs.results import Results
 from . import inner, plot
-from .charts import numbers, thin
+from .charts import MOST_POINTS, numbers, thin
 from .document import Choice
-from .timeline import MOST_LINES, Flows, main_link, spread_of
+from .timeline import MOST_LINES, Flows, main_link, pick, spread_of
 from .words import short
 
 Array = NDArray[np.float64]
@@ -56,6 +59,64 @@ def runs(results: Results) -> Choice | None:
     return Choice("run", caption, options)
 
 
+def draw(
+    results: Results,
+    point: int | None = None,
+    seed: int | None = None,
+    link: str | None = None,
+    stem: Path | None = None,
+) -> tuple[str, list[Path]]:
+    """Draws one run as ``figures/timeline-POINT-SEED``, or at ``stem``; returns its caption and files. ``link``: whose queue; default: the
+    one used most."""
+    done = pick(results, point, seed)
+    run = Run(results, done)
+    flows, chosen = Flows(run), main_link(run, link)
+    panels = _panels(run, chosen, 2 * MOST_POINTS, [chosen] if chosen else [])
+    fig, every = plot.figure(len(panels), 1, width=7.6, height=0.7 + 1.75 * len(panels))
+    shades: dict[str, str] = {}
+    for axes, panel in zip(every, panels, strict=True):
+        shades |= _drawn(axes, panel)
+        axes.set_xlim(0, run.experiment.duration_s)
+        axes.tick_params(labelbottom=panel is panels[-1])
+        for start, end in ((0.0, run.warmup_s), (run.until_s, run.experiment.duration_s)):
+            if end > start:
+                axes.axvspan(start, end, color="#000000", alpha=0.05, linewidth=0)
+    fig.align_ylabels(every)
+    with plot.style():
+        handles = [Patch(color=colour, label=name) for name, colour in shades.items()]
+        fig.legend(handles=handles, loc="outside upper center", ncols=plot.fitting(fig, list(shades), 4))
+    suffix = "" if link is None else "-" + "".join(c if c.isalnum() else "-" for c in link)
+    paths = plot.save(fig, stem or results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
+    parts = [f"One run over time: {results.points[done.point].name}, seed {done.seed}"]
+    if chosen:
+        parts.append(f"queue, drops and marks are of {chosen}")
+    if any(len(own) > 1 for _, own in flows.lines()):
+        parts.append(
+            "of many flows the sum of their throughput, else the median, with a band from the 10th to the 90th percentile"
+        )
+    return "; ".join([*parts, *(["grey: warm-up and cooldown"] if run.warmup_s > 0 else [])]) + ".", paths
+
+
+def _drawn(axes: Axes, panel: Panel) -> dict[str, str]:
+    """Draws a panel for print; returns its names with their colours."""
+    for one in panel["series"]:
+        columns = {key: np.array(one[key], dtype=np.float64) for key in ("x", "y", "lo", "hi") if key in one}
+        look: Any = {"color": one["colour"], "label": one["name"] or None}
+        if one["kind"] == "area":
+            axes.fill_between(columns["x"], columns["lo"], columns["hi"], color=one["colour"], alpha=0.18, linewidth=0)
+        elif one["kind"] == "points":
+            axes.plot(columns["x"], columns["y"], ".", markersize=2.2, **look)
+        else:
+            steps = "steps-post" if one["kind"] == "step" else "default"
+            dash = "--" if one.get("dash") else "-"
+            axes.plot(columns["x"], columns["y"], linewidth=0.9, linestyle=dash, drawstyle=steps, **look)
+    plot.title(axes, panel["title"])
+    axes.set_ylabel(panel["y"]["label"])
+    axes.set_xlabel(panel["x"]["label"])
+    axes.set_ylim(0, panel["y"]["max"])
+    return {one["name"]: one["colour"] for one in panel["series"] if one["name"]}
+
+
 class _Shades(dict[str, str]):
     """A colour a name, the same in every panel of a run; black and grey are the link's and the pings'."""
 
@@ -65,7 +126,8 @@ class _Shades(dict[str, str]):
         return self[name]
 
 
-def _panels(run: Run, link: str | None, most: int) -> list[Panel]:
+def _panels(run: Run, link: str | None, most: int, queues: Sequence[str] | None = None) -> list[Panel]:
+    """The panels of a run. ``queues``: those of these links alone."""
     end, shades = run.experiment.duration_s, _Shades()
     panels: list[Panel] = []
     try:
@@ -75,7 +137,7 @@ def _panels(run: Run, link: str | None, most: int) -> list[Panel]:
     if flows is not None and flows.names and len(flows.at_s) > 1:
         panels += _flow_panels(run, flows, link, end, most, shades)
     panels += _completion_panels(run, end, most, shades)
-    links = run.watched()
+    links = run.watched() if queues is None else queues
     if links:
         panels += _queue_panels(run, links, end, most, shades)
     panels += _inner_panels(run, flows, link, end, most, shades)
@@ -237,7 +299,7 @@ def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, shades:
                 step = {"kind": "step", "name": named, "colour": shades[named], "width": 1.2, "dash": dash}
                 events.append({**step, "x": numbers(edges[:-1]), "y": numbers(per_s)})
     out = [
-        _panel("Queue", "packets", end, waiting, last=not events),
+        _panel("Queue" if len(links) > 1 else f"Queue of {links[0]}", "packets", end, waiting, last=not events),
         _panel("Drops, and marks (dashed)", "packets/s", end, events, last=True),
     ]
     return [panel for panel in out if panel]

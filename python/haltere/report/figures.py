@@ -17,7 +17,7 @@ from ..analysis.measures import Array, Run, by_point
 from ..analysis.stats import Mean
 from ..runs.records import Point
 from ..runs.results import Results
-from . import plot, words
+from . import look, plot, words
 from .timeline import main_link
 
 # Panels of one figure, lines of one panel and bars beyond which a figure cannot be read.
@@ -93,7 +93,7 @@ Save = Callable[[Any, Path], None]
 
 
 def _panels(count: int, height: float = 2.0) -> tuple[Any, list[Any]]:
-    columns = 1 if count < 4 else 2
+    columns = look.now().columns(1 if count < 4 else 2)
     rows = math.ceil(count / columns)
     fig, panels = plot.figure(rows, columns, height=max(2.8, height * rows + 0.5), share=True)
     for spare in panels[count:]:
@@ -123,10 +123,6 @@ def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Sav
     fig, (axes,) = plot.figure(height=3.2 if len(shown) > 3 else 2.8)
     every = [point for point, _ in points]
     plot.bars(axes, [words.short(point, every) if len(points) > 1 else "" for point, _ in shown], series)
-    if len(shown) > 3:
-        axes.tick_params(axis="x", labelrotation=30)
-        for label in axes.get_xticklabels():
-            label.set_horizontalalignment("right")
     axes.set_ylabel(metrics.METRICS["goodput_flow"].heading)
     plot.legend(fig, axes)
     save(fig, stem)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from ..analysis.measures import Run
@@ -77,11 +76,3 @@ def scale(inner: Inner) -> tuple[float, str]:
     factor, unit = _PRINTED.get(inner.unit, (1.0, inner.unit))
     shown = "" if inner.states or not unit else f"\n({unit})"
     return factor, f"{inner.name}{shown}"
-
-
-def label(axes: Axes, inner: Inner) -> None:
-    """Names the axis, and the values of a state."""
-    axes.set_ylabel(scale(inner)[1])
-    if inner.states:
-        axes.set_yticks(range(len(inner.states)), inner.states, fontsize=7)
-        axes.set_ylim(-0.5, len(inner.states) - 0.5)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..runs.records import in_words, short_keys, swept
+from ..runs.records import short_keys, swept
 
 #: Points beyond which tables are over the axes of the sweep.
 MOST_POINTS = 24
@@ -15,10 +15,13 @@ MOST_VALUES = 12
 
 
 def over_axes(points: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """For each value of each axis the mean over the points that have it, as a summary with a ``name``; and how many values have no row."""
+    """For each value of each axis the mean over the points that have it, as a summary with a ``name``; and how many values have no row.
+
+    ``points``: summaries, each with what was swept as people read it (``words``).
+    """
     keys = list(dict.fromkeys(key for point in points for key in point["labels"]))
     short, out, left = short_keys(keys), [], 0
-    words = in_words([point["labels"] for point in points])
+    words = [point["words"] for point in points]
     for key in keys:
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for point, named in zip(points, words, strict=True):
@@ -30,7 +33,9 @@ def over_axes(points: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
         left += len(groups) - len(shown)
         for value in shown:
             own = groups[value]
-            measured = [{k: v for k, v in point.items() if k not in ("point", "labels", "name")} for point in own]
+            measured = [
+                {k: v for k, v in point.items() if k not in ("point", "labels", "words", "name")} for point in own
+            ]
             out.append({"name": f"{short[key]}={value} ({len(own)} points)", **_mean(measured)})
     return out, left
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,10 +17,10 @@ from numpy.typing import NDArray
 from .. import _core
 from ..analysis import metrics, stats, workloads
 from ..analysis.measures import Run, by_point
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..runs.records import Point, in_words, short_keys, swept
 from ..runs.results import Results
-from . import plot
+from . import look, plot
 
 Array = NDArray[np.float64]
 Kind = Literal["line", "bar", "heat", "cdf", "box", "size"]
@@ -72,7 +71,8 @@ class Data:
             cases += [_Case({**point.labels, **own}, runs) for point, runs in by_point(results)]
         if not cases:
             raise InputError(f"{many[0].where}: runs must be at least 1, got none")
-        words = in_words([case.labels for case in cases])
+        scenarios = [one for results in many for one in results.manifest.get("scenarios", ())]
+        words = in_words([case.labels for case in cases], scenarios)
         self.cases = [replace(case, labels=labels) for case, labels in zip(cases, words, strict=True)]
         self._name_axes()
 
@@ -111,10 +111,8 @@ class Data:
         if len(found) == 1 or name in found:
             return name if name in found else found[0]
         known = [self.short[key] for key in self.axes]
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
         rule = f"one of {', '.join(f'`{one}`' for one in known)}" if known else "left out: nothing was swept"
-        raise InputError(f"plot: {where} must be {rule}, got `{name}`{hint}")
+        raise InputError(f"plot: {where} must be {rule}, got `{name}`{nearest(name, known)}")
 
     def values(self, key: str) -> list[Any]:
         """The values of an axis: numbers in their order, others as they were written."""
@@ -269,9 +267,8 @@ def _column(table: str, column: str, run: Run) -> _Value:
     except (InputError, KeyError) as error:
         raise InputError(f"plot: --y must be a metric or TABLE.COLUMN, got `{table}.{column}`; {error}") from None
     if column not in names:
-        near = difflib.get_close_matches(column, names, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"plot: --y must name a column of `{table}` ({', '.join(names)}), got `{column}`{hint}")
+        rule = f"name a column of `{table}` ({', '.join(names)})"
+        raise InputError(f"plot: --y must {rule}, got `{column}`{nearest(column, names)}")
 
     # Times are read in milliseconds.
     scale, label = (
@@ -309,7 +306,7 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
     facets = data.values(axes["facet"]) if axes["facet"] else [None]
     if len(facets) > MOST_PANELS:
         raise InputError(f"plot: --facet must have at most {MOST_PANELS} values, got {len(facets)}")
-    columns = 1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3
+    columns = look.now().columns(1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3)
     rows = math.ceil(len(facets) / columns)
     fig, panels = plot.figure(
         rows, columns, width=7.2 if columns < 3 else 9.0, height=max(3.0, 2.5 * rows + 0.5), share=kind != "heat"
@@ -419,7 +416,7 @@ def _scale(on: _On) -> list[float]:
         return [one[0] for one in numbers if one]
     if ask.log_x:
         raise InputError(f"plot: --log-x must go with an axis of numbers, got `{data.short[key]}`")
-    panel.set_xticks(range(len(values)), [swept(one) for one in values])
+    plot.names(panel, range(len(values)), [swept(one) for one in values])
     panel.set_xlabel(data.short[key])
     return [float(i) for i in range(len(values))]
 
@@ -452,7 +449,8 @@ def _bars(on: _On) -> None:
 
 
 def _tall(on: _On) -> None:
-    on.panel.set_ylabel(textwrap.fill(on.value.label, 36))
+    room = on.panel.get_position().height * on.panel.figure.get_figheight() * 72
+    on.panel.set_ylabel(textwrap.fill(on.value.label, max(12, int(room / (0.5 * plot.points(9))))))
     if on.ask.log_y:
         on.panel.set_yscale("log")
         plot.log_axis(on.panel.yaxis)
@@ -509,7 +507,7 @@ def _box(on: _On) -> None:
         reach = [[middle - low], [high - middle]]
         on.panel.errorbar([i], [middle], yerr=reach, fmt="none", ecolor="#222222", elinewidth=1.0, capsize=4)
         on.panel.plot([i], [middle], "s", markersize=4.5, color="#222222")
-    on.panel.set_xticks(range(len(groups)), [name or "all" for name, _, _ in groups])
+    plot.names(on.panel, range(len(groups)), [name or "all" for name, _, _ in groups])
     key = on.axes["by"] or on.axes["x"]
     on.panel.set_xlabel(on.data.short[key] if key else "")
     _tall(on)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from .. import kinds
@@ -11,8 +12,9 @@ from ..analysis import metrics
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
 from ..analysis.summary import summary
+from ..play import browser, export
 from ..runs.results import Results
-from . import picture, words
+from . import marks, picture, words
 from .document import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
 from .many import MOST_POINTS, over_axes
 
@@ -33,6 +35,11 @@ def _cell(value: Record | None, digits: int) -> str:
 def _cells(columns: Sequence[metrics.Metric], values: Record) -> list[str]:
     """The cells of the metrics that are columns of a table."""
     return [_cell(values.get(one.key or one.name), one.digits) for one in columns]
+
+
+def _part(cells: Sequence[str], table: str) -> str | None:
+    """The part of a run that a row is of, by the cells in front of its metrics."""
+    return "/".join(cells[:2]) if table == "completions" else cells[0] if cells else None
 
 
 def _columns(scenarios: Iterable[Record], table: str) -> list[metrics.Metric]:
@@ -79,9 +86,13 @@ _DELAYS = (
 )
 
 
-def _tables(results: Results) -> list[Table]:
-    """What the summary holds, table by table; metrics of the list are the columns, behind those named here."""
-    points = [{**one, "name": results.points[one["point"]].name} for one in summary(results)]
+def tables(results: Results, *, marked: bool = True) -> list[Table]:
+    """What the summary holds, table by table; metrics of the list are the columns, behind those named here.
+
+    ``marked``: with marks of significance, if there are several points.
+    """
+    every = [(one, results.points[one["point"]]) for one in summary(results)]
+    points = [{**one, "name": point.name, "words": point.words} for one, point in every]
     named = len(results.points) > 1
     over, left_out = over_axes(points) if len(points) > MOST_POINTS else ([], 0)
     many, shown_points = bool(over), over or points
@@ -100,6 +111,8 @@ def _tables(results: Results) -> list[Table]:
 
         rows = rows_of(shown_points)
         columns = [*(["point"] if naming else []), *first, *(one.heading for one in shown)]
+        if not many and marked and named:
+            return _marked(Table(name, title, columns, rows, left=left + naming), results, shown, points, parts)
         if not many:
             return Table(name, title, columns, rows, left=left + naming)
         return Table(name, title, columns, rows, _note(results, left_out), left + naming, rows_of(points))
@@ -128,6 +141,24 @@ def _tables(results: Results) -> list[Table]:
         if any(key in one for one in points):
             made.append(table(name, title, [], 0, _whole(key), always_named=True))
     return [one for one in made if one.rows]
+
+
+def _marked(
+    plain: Table, results: Results, columns: Sequence[metrics.Metric], points: Sequence[Record], parts: Parts
+) -> Table:
+    """The table with its marks; its file has none."""
+    front = [tuple(cells) for cells, _ in parts(points[0])]
+    rows = [(cells[:2], _part(cells, plain.name)) for cells in front]
+    found, note = marks.of_table(by_point(results), columns, rows)
+    if not found:
+        return plain
+    own = [
+        [""] * (len(plain.columns) - len(columns))
+        + [found.get((one["point"], tuple(cells[:2]), metric.name), "") for metric in columns]
+        for one in points
+        for cells, _ in parts(one)
+    ]
+    return replace(plain, rows=marks.aligned(plain.rows, own), note=note, every=plain.rows)
 
 
 def _note(results: Results, left_out: int) -> str:
@@ -177,10 +208,10 @@ def document(results: Results, *, figures: bool) -> Document:
     cautions = words.cautions(results, points)
     care: list[Block] = [Heading("To be careful about"), Bullets(cautions, care=True)] if cautions else []
     if not figures:
-        return _added(out, [*_tables(results), *care])
+        return _added(out, [*tables(results, marked=False), *care])
     _added(out, care)
-    tables = _tables(results)
-    _added(out, [Heading("Tables"), *tables] if tables else [])
+    made = tables(results)
+    _added(out, [Heading("Tables"), *made] if made else [])
     from . import explore  # with Matplotlib, which takes its time to load
     from .figures import draw
 
@@ -188,7 +219,7 @@ def document(results: Results, *, figures: bool) -> Document:
     _added(out, [Heading("Figures"), *drawn] if drawn else [])
     _added(out, [Heading("Single runs"), single] if single else [])
     results.facts.save()
-    return _added(out, [Heading("How this was made"), Text(_made(results))])
+    return _added(out, [Heading("How this was made"), Text(_made(results), _again(results))])
 
 
 def _added(out: Document, blocks: Sequence[Block]) -> Document:
@@ -213,6 +244,15 @@ def _picture(results: Results) -> list[Block]:
     many = " What differs between the points of the sweep shows its values." if len(known) > 1 else ""
     caption = f"The network: rate and delay of each link, in blue the queues (→ in front of the link, ← of its other direction); thick: watched.{many}"
     return [Heading("The network"), Picture("network", picture.svg(known), caption)]
+
+
+def _again(results: Results) -> tuple[str, str] | None:
+    """The link that runs the experiment again in a browser, if it is one and it is known where the page for that is."""
+    scenarios = results.manifest["scenarios"]
+    if len(scenarios) != 1 or browser.address() is None:
+        return None
+    text = export.toml(scenarios[0], head="# From a report of Haltere.")
+    return "Run it again in the browser", str(browser.link(text))
 
 
 def _made(results: Results) -> str:

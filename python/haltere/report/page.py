@@ -96,7 +96,8 @@ def _block(block: Block, place: int) -> str:
         return _picture(block)
     if isinstance(block, Choice):
         return _choice(block)
-    return f"<p>{_text(block.text)}</p>"
+    link = f' <a href="{_text(block.link[1])}">{_text(block.link[0])}</a>' if block.link else ""
+    return f"<p>{_text(block.text)}{link}</p>"
 
 
 def _bullets(block: Bullets) -> str:
@@ -110,7 +111,7 @@ def _table(block: Table) -> str:
         for i, cell in enumerate(row):
             kinds = ["l"] * (i < block.left) + ["w"] * (tag == "td" and len(str(cell)) > _LONG_CELL)
             kind = f' class="{" ".join(kinds)}"' if kinds else ""
-            parts.append(f"<{tag}{kind}>{_text(cell)}</{tag}>")
+            parts.append(f"<{tag}{kind}>{_marked(_text(cell))}</{tag}>")
         return "<tr>" + "".join(parts) + "</tr>"
 
     rows = "\n".join(cells("td", row) for row in block.rows)
@@ -121,6 +122,16 @@ def _table(block: Table) -> str:
         f'<div class="wide"><table class="data" data-name="{name}" aria-labelledby="t-{name}"><thead>{cells("th", block.columns)}</thead>'
         f"<tbody>\n{rows}\n</tbody></table></div>{note}</div>"
     )
+
+
+#: A cell of a column with marks of significance: it ends with one, or with room for one.
+_MARKED = re.compile(r"(.*?\S) (\*{0,3}) *")
+
+
+def _marked(cell: str) -> str:
+    """A cell whose mark, if it has one, has a place of its own, so that numbers stay below one another."""
+    found = _MARKED.fullmatch(cell)
+    return f'{found[1]}<span class="m">{found[2]}</span>' if found else cell
 
 
 def _base64(data: bytes) -> str:

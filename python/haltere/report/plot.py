@@ -1,6 +1,7 @@
 """Figures in one style: colours that the colour-blind can tell apart, units on every axis, intervals shown.
 
-Functions draw into a Matplotlib ``Axes`` that :func:`figure` made and return nothing; :func:`save` writes PNG and PDF.
+Functions draw into a Matplotlib ``Axes`` that :func:`figure` made and return nothing; :func:`save` writes the files. Size, font and
+formats are as :mod:`haltere.report.look` says.
 No global state of Matplotlib is touched, so figures may be drawn from any thread.
 """
 
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..runs.files import write_atomically
-from . import blocks, charts
+from . import blocks, charts, look
 
 # Okabe and Ito's palette without its yellow (too pale on white) and with a darker sky blue; black last.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#3FA7DC", "#7A4FBF", "#000000")
@@ -46,6 +47,19 @@ _STYLE: Any = {
 }  # fmt: skip
 
 
+def style() -> Any:
+    """Matplotlib's settings of these figures, for a while."""
+    wanted = look.now()
+    sizes = {key: value * wanted.points / look.USUAL for key, value in _STYLE.items() if key.endswith("size")}
+    settings: Any = {**_STYLE, **sizes, **dict(wanted.rc)}
+    return matplotlib.rc_context(settings)
+
+
+def points(usual: float) -> float:
+    """The size of a text that is otherwise of so many points."""
+    return usual * look.now().points / look.USUAL
+
+
 def colours(names: Iterable[str]) -> dict[str, str]:
     """One colour a name, in order; none twice for up to 22 names.
 
@@ -59,8 +73,8 @@ def figure(
     rows: int = 1, columns: int = 1, *, width: float = 7.2, height: float = 3.4, share: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A figure of ``rows`` by ``columns`` panels, ``width`` by ``height`` inches in all; panels row by row."""
-    with matplotlib.rc_context(_STYLE):
-        fig = Figure(figsize=(width, height), layout="constrained")
+    with style():
+        fig = Figure(figsize=look.now().size(width, height), layout="constrained")
         FigureCanvasAgg(fig)
         grid = fig.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
     return fig, [axes for row in grid for axes in row]
@@ -70,7 +84,7 @@ def panels(
     count: int, columns: int, *, width: float = 7.2, height: float = 0.5, row: float = 2.5, least: float = 0.0
 ) -> tuple[Figure, list[Axes]]:
     """A figure of so many panels in at most so many columns. Each row adds ``row`` inches to ``height``, to at least ``least`` in all."""
-    columns = min(columns, count)
+    columns = look.now().columns(min(columns, count))
     rows = -(-count // columns)
     fig, every = figure(rows, columns, width=width, height=max(least, height + row * rows))
     for spare in every[count:]:
@@ -80,7 +94,7 @@ def panels(
 
 def title(axes: Axes, text: str) -> None:
     """The title of a panel."""
-    axes.set_title(text, loc="left", fontsize=9.5, fontweight="bold", color=_INK)
+    axes.set_title(text, loc="left", fontsize=points(9.5), fontweight="bold", color=_INK)
 
 
 def line(axes: Axes, x: ArrayLike, y: ArrayLike, label: str, colour: str) -> None:
@@ -140,9 +154,18 @@ def bars(
             label = source if j == len(series) - 1 else None
             at, heights = [xi for xi, _ in points], [y for _, y in points]
             axes.plot(at, heights, marker, markersize=4.5, linestyle="none", label=label, **rim)
-    axes.set_xticks(place, groups)
+    names(axes, place, groups)
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
+
+
+def names(axes: Axes, places: ArrayLike, texts: Sequence[str]) -> None:
+    """The names of places along the x axis; aslant if they would be over each other."""
+    axes.set_xticks(np.asarray(places), texts)
+    room = axes.figure.get_figwidth() * axes.get_position().width  # type: ignore[union-attr]
+    if sum(len(text) + 2 for text in texts) * 0.55 * points(9) / 72 > room:
+        for label in axes.get_xticklabels():
+            label.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
 
 
 def heat(
@@ -156,7 +179,7 @@ def heat(
     axes.grid(False)
     for side in axes.spines.values():
         side.set_visible(False)
-    axes.set_xticks(range(len(columns)), columns)
+    names(axes, range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     middle = (np.nanmin(values) + np.nanmax(values)) / 2
@@ -172,7 +195,7 @@ def heat(
 
 def legend(fig: Figure, axes: Axes | Sequence[Axes], columns: int = 8) -> None:
     """One legend for the whole figure, above its panels, from the labels of one of them, or of several: each once."""
-    with matplotlib.rc_context(_STYLE):
+    with style():
         some = [axes] if isinstance(axes, Axes) else axes
         named = {
             label: handle
@@ -180,14 +203,20 @@ def legend(fig: Figure, axes: Axes | Sequence[Axes], columns: int = 8) -> None:
             for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
         }
         labels = list(dict.fromkeys(label for one in some for label in one.get_legend_handles_labels()[1]))
-        fig.legend(
-            [named[one] for one in labels], labels, loc="outside upper center", ncols=min(columns, max(len(labels), 1))
-        )
+        columns = fitting(fig, labels, columns)
+        fig.legend([named[one] for one in labels], labels, loc="outside upper center", ncols=columns)
+
+
+def fitting(fig: Figure, labels: Sequence[str], most: int) -> int:
+    """How many entries of a legend are side by side: each takes the room of the longest, and of about five letters of sign and space."""
+    wide = (max(map(len, labels), default=0) + 5) * 0.5 * points(8.5) / 72
+    return max(1, min(most, len(labels), int(fig.get_figwidth() / wide)))
 
 
 def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, png: bool = True) -> list[Path]:
-    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, with ``svg`` an SVG, too, the same bytes each time; returns the paths.
+    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, with ``svg`` an SVG, too, or the formats that were asked for; returns the paths.
 
+    The bytes are the same each time.
     Beside them goes ``stem.json``, the figure's data for pages, if :func:`haltere.report.charts.spec` can read it.
     """
     base = Path(stem)
@@ -197,12 +226,18 @@ def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, 
         "pdf": {"metadata": {"CreationDate": None, "Producer": None, "Creator": None}},
         "svg": {"metadata": {"Date": None, "Creator": None}},
     }
-    wanted = [name for name, asked in (("png", png), ("pdf", pdf), ("svg", svg)) if asked]
+    asked = look.now().formats
+    usual = [name for name, one in (("png", png), ("pdf", pdf), ("svg", svg)) if one]
+    wanted = usual if asked is None else [name for name in look.FORMATS if name in asked]
     paths = [base.with_name(f"{base.name}.{name}") for name in wanted]
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": base.name, "svg.fonttype": "none"}):
-        for name, path in zip(wanted, paths, strict=True):
-            fig.savefig(path, **about[name])
     shown, data = charts.spec(fig), base.with_name(base.name + ".json")
+    look.finish(fig)
+    with style(), matplotlib.rc_context({"svg.hashsalt": base.name, "svg.fonttype": "none", "pgf.rcfonts": False}):
+        for name, path in zip(wanted, paths, strict=True):
+            if name == "pgf":
+                look.pgf(fig, path)
+            else:
+                fig.savefig(path, **about[name])
     if shown is None:
         data.unlink(missing_ok=True)  # of an earlier figure of that name
     else:

@@ -75,7 +75,7 @@ class Plan:
             for swept, core in scenario.points():
                 many.append(({**label, **swept}, json.loads(core.to_json())))
                 self.cores.append(core)
-        self.points = points_of(many)
+        self.points = points_of(many, (scenario.to_dict() for scenario in scenarios))
         for point in self.points:
             metrics.known(point.scenario)  # refuses names of its own that are taken
         self.tasks: list[Task] = []

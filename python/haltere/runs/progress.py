@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import TextIO
 
+from ..terminal import below, visible
+
 
 def _span(seconds: float) -> str:
     """A span for people.
@@ -31,8 +33,8 @@ class Bar:
     def __init__(
         self, total: int, what: str, stream: TextIO | None = None, quiet: bool = False, unit: str = "runs"
     ) -> None:
-        self.total, self.what, self.unit = total, what, unit
-        self.stream = sys.stderr if stream is None else stream
+        self.total, self.what, self.unit = total, visible(what), unit
+        self.stream: TextIO = below(sys.stderr if stream is None else stream)
         self.quiet = quiet or total == 0
         self.terminal = self.stream.isatty()
         self.began = time.monotonic()

@@ -46,17 +46,21 @@ class Point:
         return " ".join(f"{names[key]}={_text(value)}" for key, value in self.words.items()) or "all"
 
 
-def points_of(many: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> list[Point]:
-    """The points with these labels and scenarios."""
+def points_of(
+    many: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], scenarios: Iterable[Mapping[str, Any]] = ()
+) -> list[Point]:
+    """The points with these labels and scenarios. ``scenarios`` have the sweeps, which may name the values of an axis."""
     pairs = list(many)
-    words = in_words([labels for labels, _ in pairs])
+    words = in_words([labels for labels, _ in pairs], scenarios)
     return [
         Point(i, labels, scenario, word) for i, ((labels, scenario), word) in enumerate(zip(pairs, words, strict=True))
     ]
 
 
-def in_words(many: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def in_words(many: Sequence[Mapping[str, Any]], scenarios: Iterable[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
     """The labels of points as people read them: a list or a table by a short name, which has only what differs from the others of its kind.
+
+    A value that the sweep of one of the ``scenarios`` names goes by that name.
 
     >>> queues = [{"kind": "codel", "target": "5ms"}, {"kind": "codel", "target": "20ms"}, {"kind": "red", "limit": "9p"}]
     >>> [one["queue"] for one in in_words([{"queue": queue} for queue in queues])]
@@ -64,17 +68,33 @@ def in_words(many: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     >>> flows = [[{"kind": "bulk", "congestion": one, "count": 2}] for one in ("cubic", "reno")]
     >>> in_words([{"traffic": one, "rate": "1Mbit"} for one in flows])
     [{'traffic': 'cubic', 'rate': '1Mbit'}, {'traffic': 'reno', 'rate': '1Mbit'}]
+    >>> in_words([{"limit": "9p"}], [{"sweep": {"limit": {"values": ["9p"], "labels": ["shallow"]}}}])
+    [{'limit': 'shallow'}]
     """
+    given = _given(scenarios)
     found: dict[str, dict[str, Any]] = {}
     for labels in many:
         for key, value in labels.items():
             if isinstance(value, list | dict):
                 found.setdefault(key, {})[json.dumps(value)] = value
     names = {key: _names(values) for key, values in found.items()}
-    return [
-        {key: names[key][json.dumps(v)] if isinstance(v, list | dict) else v for key, v in labels.items()}
-        for labels in many
-    ]
+
+    def word(key: str, value: Any) -> Any:
+        plain = names[key][json.dumps(value)] if isinstance(value, list | dict) else value
+        return given.get((key, json.dumps(value)), plain)
+
+    return [{key: word(key, value) for key, value in labels.items()} for labels in many]
+
+
+def _given(scenarios: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """The label of each value that the author of a sweep named."""
+    axes = (item for scenario in scenarios for item in (scenario.get("sweep") or {}).items())
+    return {
+        (key, json.dumps(value)): str(label)
+        for key, axis in axes
+        if isinstance(axis, Mapping) and "values" in axis
+        for value, label in zip(axis["values"], axis.get("labels") or (), strict=False)
+    }
 
 
 #: Characters of a name beyond which it is cut.

@@ -65,7 +65,8 @@ class Results:
         self.directory = store.folder
         self._seals: dict[str, Seal] = {}
         self._keep: object = None
-        self.points = points_of((one["labels"], one["scenario"]) for one in manifest["points"])
+        many = ((one["labels"], one["scenario"]) for one in manifest["points"])
+        self.points = points_of(many, manifest.get("scenarios", ()))
         self.runs = [Done.of_dict(one) for one in manifest["runs"]]
         self.failed = [Failed(**one) for one in manifest.get("failed", ())]
         planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
@@ -167,6 +168,10 @@ class Results:
     def tables(self) -> list[str]:
         """The names that :meth:`pandas` takes: the tables of the runs, and ``points`` and ``runs``."""
         return [*tables_of(map(self.seal, self.runs)), "points", "runs"]
+
+    def stored_bytes(self, name: str) -> int:
+        """How many bytes a table of the runs takes in the store; 0 for `points` and `runs`."""
+        return sum(self.seal(run)["files"].get(f"{name}.parquet", {"bytes": 0})["bytes"] for run in self.runs)
 
     def files(self) -> list[dict[str, Any]]:
         """Captures and qlog files: ``point``, ``seed``, ``name``, ``bytes`` and ``path`` (a path or URL) of each."""

@@ -6,11 +6,13 @@ made again, so a call that was interrupted goes on where it stopped. A run that 
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import queue
 import random
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -33,6 +35,9 @@ from .store import Store
 _IN_FLIGHT = 1024
 #: How often, and how many seconds apart, a run that a worker kept is looked for: a network's file system may take some seconds.
 _LOOKS, _LOOK_EVERY_S = 20, 0.5
+
+#: Seconds after which a cancelled run that goes on is taken to be in an endless loop.
+_PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -176,10 +181,18 @@ class _Threads:
         self.store, self.most = store, jobs
         self.pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="haltere")
         self.progress: dict[str, _core.Progress] = {}
+        self.busy: set[int] = set()
 
     def submit(self, task: Task) -> Future[Done]:
         progress = self.progress[task.key] = _core.Progress()
-        return self.pool.submit(_run_one, task, self.store, progress)
+        return self.pool.submit(self._run, task, progress)
+
+    def _run(self, task: Task, progress: _core.Progress) -> Done:
+        self.busy.add(threading.get_ident())
+        try:
+            return _run_one(task, self.store, progress)
+        finally:
+            self.busy.discard(threading.get_ident())
 
     def part_done(self) -> float:
         return min(sum(one.done for one in self.progress.values()), len(self.progress) * 0.999)
@@ -188,8 +201,19 @@ class _Threads:
         del self.progress[task.key]
 
     def stop(self) -> None:
+        """Cancels the runs. One that is in an endless loop of a Python class does not look: it gets an exception there."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
         for one in self.progress.values():
             one.cancel()
+        patience = time.monotonic() + _PATIENCE_S
+        while self.busy:
+            time.sleep(0.01)
+            if time.monotonic() > patience:
+                for thread in tuple(self.busy):
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
+                    )
+                patience += _PATIENCE_S
 
     def close(self) -> None:
         self.pool.shutdown(wait=True, cancel_futures=True)

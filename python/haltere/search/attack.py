@@ -184,7 +184,7 @@ def text(worst: Worst, command: str) -> str:
         "",
         "  haltere run worst.toml",
         f"  haltere run worst.toml --set '{key}={spelt(other)}' --out results/worst-reference",
-        "  haltere run worst.toml --world kernel",
+        *([] if kernel_refuses(worst) else ["  haltere run worst.toml --world kernel"]),
     ]
     values = experiment(worst.values, scene, scene.target)
     head = {key: values.pop(key) for key in ("title", "duration", "warmup")} | {"seeds": FRESH}

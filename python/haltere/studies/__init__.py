@@ -12,7 +12,19 @@ import importlib
 from collections.abc import Callable
 
 from ..errors import unknown
-from .base import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge, judge_size, readings_table
+from .base import (
+    Finding,
+    Options,
+    Outcome,
+    Verdict,
+    data,
+    expected,
+    findings_table,
+    judge,
+    judge_size,
+    readings_table,
+    weakened,
+)
 
 __all__ = [
     "Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge", "judge_size",
@@ -39,5 +51,11 @@ def study(name: str) -> Callable[[Options], Outcome]:
     if name not in _STUDIES:
         raise unknown("study", name, _STUDIES)
     module = importlib.import_module(f"{__name__}.{_STUDIES[name][0]}")
-    reproduce: Callable[[Options], Outcome] = module.reproduce
+
+    def reproduce(options: Options) -> Outcome:
+        outcome: Outcome = module.reproduce(options)
+        if options.quick and not options.variant:
+            weakened(outcome)
+        return outcome
+
     return reproduce

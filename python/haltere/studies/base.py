@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis import stats
 from ..analysis.stats import Mean
 from ..data import folder
 from ..errors import unknown
-from ..report.document import Block, Document, Table, Text
+from ..report.document import Block, Bullets, Document, Heading, Table, Text
 
 if TYPE_CHECKING:
     from ..api import Scenario
     from ..runs.results import Results
 
-#: ``held``: our interval says what the paper says. ``direction only``: the sign holds, but the size is off by more than a factor of two.
-#: ``not held``: our interval says the opposite. ``inconclusive``: our interval contains both.
-#: ``not testable``: the set-up that the paper describes cannot show it.
+#: ``held``: our intervals say what the paper says. ``direction only``: the sign holds, but the size is off by more than a factor of two.
+#: ``not held``: an interval says the opposite. ``inconclusive``: our intervals contain both.
+#: ``not testable``: the set-up that the paper describes cannot show it. `docs/verdicts.md` has the rules and how often they err.
 Verdict = Literal["held", "direction only", "not held", "inconclusive", "not testable"]
+#: From the weakest to the strongest: a finding of several parts has the verdict of its weakest part.
+ORDER: Sequence[Verdict] = ("not testable", "not held", "inconclusive", "direction only", "held")
+#: The output of a full run, from which the study's page is made.
+STORED = "reproduced.json"
+#: The error rate of a verdict, and of a whole table of verdicts.
+LEVEL = 0.05
+
+
+class Judged(NamedTuple):
+    """A verdict, the figures that decided it, and the p-value of what it claims (``None`` if it claims nothing)."""
+
+    verdict: Verdict
+    text: str
+    p: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +89,13 @@ class Finding:
     why: str = ""
     #: Under which other reading of the paper; empty for the primary reading.
     reading: str = ""
+    #: The p-value of what the verdict claims, before Holm over the rows of the table; ``None`` if it claims nothing.
+    p: float | None = None
+
+    @classmethod
+    def of(cls, text: str, judged: Judged, paper: str, why: str, ours: str | None = None, reading: str = "") -> Finding:
+        """With this verdict; ``ours`` is by default what decided it."""
+        return cls(text, judged.verdict, judged.text if ours is None else ours, paper, why, reading, judged.p)
 
 
 @dataclass
@@ -86,7 +112,7 @@ class Outcome:
         return {
             "study": self.study,
             "left_out": self.left_out,
-            "findings": [vars(finding) for finding in self.findings],
+            "findings": [vars(one) | {"p": one.p if one.p is None else float(f"{one.p:.2g}")} for one in self.findings],
             "tables": [
                 {
                     "name": table.name,
@@ -110,55 +136,137 @@ def with_axes(scenario: Scenario, axes: Mapping[str, Any]) -> Scenario:
     return scenario.with_values({"sweep": {**scenario.experiment.sweep, **axes}})
 
 
-def judge(differences: Iterable[tuple[str, Mean]], digits: int = 1) -> tuple[Verdict, str]:
-    """Whether every one of these named differences is above zero, by its interval.
+def judge(differences: Iterable[tuple[str, Mean]], digits: int = 1) -> Judged:
+    """Whether every one of these named differences is above zero.
 
-    ``held``: all intervals lie above zero. ``not held``: at least one lies below. Otherwise ``inconclusive``; also if one seed
-    gives no interval. The second value names the difference that decided.
+    ``held``: all 95 % intervals lie above zero. ``not held``: one lies below, after Holm's correction for their number. Otherwise
+    ``inconclusive``; also if one seed gives no interval. The text names the difference that decided.
 
-    >>> judge([("a - b", Mean(2.0, 1.0, 1.0, 10)), ("a - c", Mean(1.5, 1.0, 1.0, 10))])
+    >>> judge([("a - b", Mean(2.0, 1.0, 1.4, 10)), ("a - c", Mean(1.5, 1.0, 1.4, 10))])[:2]
     ('held', 'least: a - c = 1.5 ± 1.0')
-    >>> judge([("a - b", Mean(2.0, 1.0, 1.0, 10)), ("a - c", Mean(0.5, 1.0, 1.0, 10))])
+    >>> judge([("a - b", Mean(2.0, 1.0, 1.4, 10)), ("a - c", Mean(0.5, 1.0, 1.4, 10))])[:2]
     ('inconclusive', 'least: a - c = 0.5 ± 1.0')
-    >>> judge([("a - b", Mean(-2.0, 1.0, 1.0, 10))])
+    >>> judge([("a - b", Mean(-2.0, 1.0, 1.4, 10))])[:2]
     ('not held', 'least: a - b = -2.0 ± 1.0')
     """
     each = list(differences)
     if not each:
-        return "inconclusive", "not run"
+        return Judged("inconclusive", "not run")
     name, least = min(each, key=lambda one: one[1].mean if math.isnan(one[1].half) else one[1].low)
     text = f"least: {name} = {least.format(digits)}"
-    if any(one.high < 0 for _, one in each):
-        worst_name, worst = min(each, key=lambda one: one[1].high if not math.isnan(one[1].half) else math.inf)
-        return "not held", f"least: {worst_name} = {worst.format(digits)}"
+    p = [stats.p_value(one) for _, one in each]
+    if any(math.isnan(value) for value in p):
+        return Judged("inconclusive", text)
     if all(one.low > 0 for _, one in each):
-        return "held", text
-    return "inconclusive", text
+        return Judged("held", text, max(p))
+    against = stats.holm([value if one.mean < 0 else 1.0 for value, (_, one) in zip(p, each, strict=True)])
+    if min(against) < LEVEL:
+        name, least = each[against.index(min(against))]
+        return Judged("not held", f"least: {name} = {least.format(digits)}", min(against))
+    return Judged("inconclusive", text)
 
 
-def judge_size(ours: Mean, paper: float, digits: int = 1) -> tuple[Verdict, str]:
+def judge_size(ours: Mean, paper: float, digits: int = 1) -> Judged:
     """Whether a difference has the sign and about the size that the paper gives (`paper`, not zero, in the unit of `ours`).
 
-    ``held``: the interval lies on the paper's side of zero and reaches into half to twice the paper's value. ``direction only``: it lies
-    on that side, but wholly outside half to twice. ``not held``: it lies on the other side of zero. Otherwise ``inconclusive``.
+    ``held``: the interval lies on the paper's side of zero, and the mean within half to twice the paper's value. ``direction only``: it
+    lies on that side, but the mean is outside half to twice. ``not held``: it lies on the other side of zero. Otherwise ``inconclusive``.
 
-    >>> judge_size(Mean(2.0, 1.0, 1.0, 10), 3.0)
-    ('held', '2.0 ± 1.0')
-    >>> judge_size(Mean(2.0, 1.0, 1.0, 10), 30.0)
-    ('direction only', '2.0 ± 1.0')
-    >>> judge_size(Mean(2.0, 1.0, 1.0, 10), -3.0)
-    ('not held', '2.0 ± 1.0')
-    >>> judge_size(Mean(0.5, 1.0, 1.0, 10), 3.0)
-    ('inconclusive', '0.5 ± 1.0')
+    >>> judge_size(Mean(2.0, 1.0, 1.4, 10), 3.0)[:2], judge_size(Mean(1.0, 0.99, 1.38, 10), 3.0)[:2]
+    (('held', '2.0 ± 1.0'), ('direction only', '1.0 ± 1.0'))
+    >>> judge_size(Mean(2.0, 1.0, 1.4, 10), -3.0)[:2], judge_size(Mean(0.5, 1.0, 1.4, 10), 3.0)[:2]
+    (('not held', '2.0 ± 1.0'), ('inconclusive', '0.5 ± 1.0'))
     """
-    text = ours.format(digits)
+    text, p = ours.format(digits), stats.p_value(ours)
     low, high = (ours.low, ours.high) if paper > 0 else (-ours.high, -ours.low)
     if math.isnan(low) or low <= 0 <= high:
-        return "inconclusive", text
+        return Judged("inconclusive", text)
     if high < 0:
-        return "not held", text
-    size = abs(paper)
-    return ("held" if low <= 2 * size and high >= size / 2 else "direction only"), text
+        return Judged("not held", text, p)
+    return Judged("held" if 0.5 <= ours.mean / paper <= 2 else "direction only", text, p)
+
+
+def within(value: Mean, low: float, high: float, digits: int = 1) -> Judged:
+    """Whether a value lies between two bounds: its whole interval must, and for `not held` its whole interval must not.
+
+    >>> [within(Mean(mean, 1.0, 1.4, 10), -5, 5).verdict for mean in (3.0, 5.5, 9.0)]
+    ['held', 'inconclusive', 'not held']
+    """
+    text = value.format(digits)
+    sides = [replace(value, mean=value.mean - low), replace(value, mean=high - value.mean)]
+    p = [stats.p_value(side) for side in sides]
+    if all(side.low > 0 for side in sides):
+        return Judged("held", text, max(p))
+    if any(side.high < 0 for side in sides):
+        return Judged("not held", text, min(p))
+    return Judged("inconclusive", text)
+
+
+def weakest(judged: Sequence[Judged], text: str = "") -> Judged:
+    """The verdict of a finding of several parts, each judged apart: that of its weakest part, `not held` with Holm over the parts.
+
+    >>> weakest([Judged("held", "", 0.01), Judged("not held", "", 0.03)]).verdict
+    'inconclusive'
+    """
+    least = min(judged, key=lambda one: ORDER.index(one.verdict))
+    p = [one.p for one in judged if one.p is not None]
+    if least.verdict == "not held":
+        worst = min(one.p or 0.0 for one in judged if one.verdict == "not held") * len(judged)
+        return Judged("not held", text, worst) if worst < LEVEL else Judged("inconclusive", text)
+    decided = least.verdict in ("held", "direction only") and p
+    return Judged(least.verdict, text, max(p) if decided else None)
+
+
+def over_rows(findings: Sequence[Finding]) -> list[Finding]:
+    """The same findings after Holm's correction for the number of rows, a reading at a time: what does not pass is inconclusive."""
+    out = list(findings)
+    for reading in dict.fromkeys(one.reading for one in findings):
+        # What is inconclusive already counts as a row; what needs no statistics does not.
+        rows = [
+            i
+            for i, one in enumerate(out)
+            if one.reading == reading and (one.p is not None or one.verdict == "inconclusive")
+        ]
+        adjusted = stats.holm([1.0 if (p := out[i].p) is None else p for i in rows])
+        for i, p in zip(rows, adjusted, strict=True):
+            if p >= LEVEL and out[i].p is not None:
+                was = f"{out[i].verdict} alone, not over {len(rows)} rows (Holm: p = {p:.2g})"
+                out[i] = replace(out[i], verdict="inconclusive", why=f"{was}; {out[i].why}".rstrip("; "), p=p)
+    return out
+
+
+def unfairness(index: Sequence[float]) -> NDArray[np.float64]:
+    """log10 of 1 less Jain's index, a value a seed: the index crowds at 1, this does not. Indices are printed with four digits."""
+    return np.log10(np.maximum(1 - np.asarray(index, dtype=np.float64), 1e-4))
+
+
+def times(value: Mean, digits: int = 1) -> str:
+    """A difference of base-10 logarithms as a factor with its interval.
+
+    >>> times(Mean(1.0, 0.30103, 0.4, 10))
+    '10.0 [5.0, 20.0] times'
+    """
+    low, middle, high = (f"{10**x:.{digits}f}" for x in (value.low, value.mean, value.high))
+    return f"{middle} times" if math.isnan(value.half) else f"{middle} [{low}, {high}] times"
+
+
+def weakened(outcome: Outcome) -> None:
+    """Says at the beginning of a quick run's page which verdicts differ from those of the full run, as `papers/STUDY` keeps them."""
+    path = data(outcome.study) / STORED
+    if not path.is_file():
+        return
+    full = {
+        one["text"]: one["verdict"]
+        for one in json.loads(path.read_text(encoding="utf-8"))["findings"]
+        if not one["reading"]
+    }
+    quick = {one.text: one.verdict for one in outcome.findings if not one.reading}
+    other = [
+        f"{text}: {full[text]}, here {quick.get(text, 'not run')}" for text in full if quick.get(text) != full[text]
+    ]
+    lines = [f"{len(full) - len(other)} of {len(full)} verdicts are those of the full run.", *other]
+    first = next(i for i, block in enumerate(outcome.document.blocks) if not isinstance(block, Heading))
+    outcome.document.blocks.insert(first, Bullets(lines))
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:

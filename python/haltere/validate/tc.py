@@ -106,7 +106,9 @@ def _read(words: Words, of: Discipline) -> dict[str, Any]:
         if word in of.options:
             given = of.options[word]
             name, read = given if isinstance(given, tuple) else (word, given)
-            params[name] = read(words, word)
+            value = read(words, word)
+            if name:
+                params[name] = value
         elif word in of.flags:
             params |= of.flags[word]
         else:
@@ -141,7 +143,7 @@ DISCIPLINES = {
         {name: {name: True} for name in ("ecn", "harddrop", "nodrop")} | {"adaptive": {}, "adaptative": {}},
         {"probability": 0.02, "bandwidth": "10000000bit"},
     ),
-    "sfq": Discipline(LIMIT | {"depth": _count, "divisor": ("flows", _count), "quantum": _bytes}, {"headdrop": {"head_drop": True}}),
+    "sfq": Discipline(LIMIT | {"depth": _count, "divisor": ("flows", _count), "quantum": _bytes, "perturb": ("", _count)}, {"headdrop": {"head_drop": True}}),
     "choke": Discipline(
         LIMIT | {"min": _packets, "max": _packets, "burst": _count, "bandwidth": _rate, "probability": _probability}, ECN,
     ),
@@ -160,7 +162,7 @@ DISCIPLINES = {
     ),
     "cake": Discipline(
         {"bandwidth": _rate, "rtt": _time, "memlimit": ("limit", _bytes), "overhead": _count, "mpu": _count},
-        {name: {} for name in ("unlimited", "nonat", "nowash", "split-gso", "noatm")}
+        {name: {} for name in ("unlimited", "nonat", "nowash", "split-gso", "noatm", "ingress", "egress")}
         | _values("isolation", "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
         | _values("diffserv", "besteffort", "diffserv3", "diffserv4")
         | _values("framing", "atm", "ptm")

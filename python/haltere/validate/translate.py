@@ -35,6 +35,8 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "vegas": {"kind": "vegas"},
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},
+    # The authors' own, in a kernel with their patch.
+    "bbr3": {"kind": "bbr3", "variant": "linux"},
     # Linux's constants in whole numbers: beta 724/1024, and 42 for 1/G over a sum of eight changes, in 1e6 / us.
     "cdg": {"kind": "cdg", "beta": 724 / 1024, "scale": "2976us"},
 }
@@ -96,12 +98,21 @@ def _check_paths(s: dict[str, Any]) -> None:
             raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not known here")
 
 
+INEXACT = {
+    ("sfq", "perturb"): "`perturb` draws the hash anew, which may change the order of packets; here the hash stays",
+    ("cake", "ingress"): "`ingress` counts what is dropped as sent; here it does not count",
+}
+"""Options of a discipline that are read and change nothing."""
+
+
 def differences(s: dict[str, Any]) -> list[str]:
     """What the translation cannot repeat exactly, though the scenario is run."""
     found = []
     for key in ("netem_fwd", "netem_rev"):
         if s["rtt_ms"] and s[key] and reorders(s[key], s.get("access_mbit")):
             found.append(f"{key}: netem's jitter lets packets overtake each other, here they keep their order")
+    words = f"{s['qdisc']} {s.get('qdisc_rev') or ''}".split()
+    found += [f"{kind}: {said}" for (kind, option), said in INEXACT.items() if kind in words and option in words]
     if s["steps"]:
         found.append("steps: after an idle time the shaper lets one frame more through, here it does not")
     return found
@@ -162,9 +173,10 @@ def _host(s: dict[str, Any], key: str) -> dict[str, Any]:
     if not s["rtt_ms"]:
         return {}
     link = link_of_netem(s[key], key, round(s["rtt_ms"] / 2 * 1000) * 1000) | {"watch": False}
-    if s.get("access_mbit"):
-        limit = {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}
-        link |= {"rate": f"{int(s['access_mbit'] * 1e6)}bit", "queue": limit}
+    if s.get("access_mbit"):  # the text follows it, and its rate would be the last one given
+        link = {"rate": f"{int(s['access_mbit'] * 1e6)}bit"} | link
+    if "rate" in link:
+        link["queue"] = {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}
     return link
 
 
@@ -192,12 +204,16 @@ def _node(host: str, path: int) -> str:
     return f"{host}.{path}" if path else host
 
 
+IMPAIRMENTS: dict[str, Any] = {"loss": 0.0, "jitter": "0s", "reorder": 0.0, "reorder_by": "0s"}
+"""What a link's reverse direction would take over from it, and how to say that it has none."""
+
+
 def _pair(one: str, other: str, there: dict[str, Any], back: dict[str, Any]) -> dict[str, Any]:
     """A link and its reverse, begun at the end without a rate: a reverse direction cannot take a rate back."""
     if "rate" in there and "rate" not in back:
         one, other, there, back = other, one, back, there
     plain = {"delay": "0s", "watch": False, "queue": {"kind": "drop_tail"}, "handover": "end", "burst": "0B"}
-    plain |= {key: zero for key, zero in (("loss", 0.0), ("jitter", "0s")) if key in there}
+    plain |= {key: zero for key, zero in IMPAIRMENTS.items() if key in there}
     return {"from": one, "to": other, **there, "reverse": plain | back}
 
 
@@ -269,12 +285,14 @@ def _udp(s: dict[str, Any]) -> list[dict[str, Any]]:
     entries = []
     for number, udp in enumerate(s["udp"]):
         tos = udp.get("tos", 0)
-        if tos & ~3 or tos == 3:
-            raise NotTranslated(f"udp: tos must be 0, 1 or 2 (not ECN-capable, ECT(1), ECT(0)), got {tos}")
+        if tos & 3 == 3:
+            raise NotTranslated(f"udp: tos must not mark packets (its last two bits are 3), got {tos}")
         sender, receiver = ENDS[udp.get("dir", "fwd")]
         entry = {"kind": "cbr", "name": f"u{number}", "from": sender, "to": receiver, "jitter": "0s"}
         entry |= {"start": _seconds(udp.get("start", 0)), "rate": f"{round(udp['rate_mbit'] * 1e6)}bit"}
-        entry |= {"packet": nbytes(udp.get("size", 1000)), "ecn": tos != 0}
+        entry |= {"packet": nbytes(udp.get("size", 1000)), "ecn": tos & 3 != 0} | (
+            {"dscp": tos >> 2} if tos >> 2 else {}
+        )
         entries.append(entry | ({"stop": _seconds(udp["stop"])} if udp.get("stop") is not None else {}))
     return entries
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import site
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 from .. import _core
 from .base import GSO, Made, World, option, refuse_outside
 
-__all__ = ["Wire", "ftp_server"]
+__all__ = ["Wire", "ftp_files", "ftp_server"]
 
 #: How the kernel runs the router's thread.
 SCHEDULES = {
@@ -106,3 +107,10 @@ def _measured(calibrated: Sequence[Mapping[str, Any]]) -> str:
 def ftp_server() -> list[str]:
     """The command that serves FTP in a namespace; it says itself what it lacks. `-P`: this package's modules are not top-level ones."""
     return [sys.executable, "-P", str(Path(__file__).with_name("ftp_server.py"))]
+
+
+def ftp_files() -> list[str]:
+    """The files and folders that this server reads: Python, installed packages, and the system's programs."""
+    installed = {sys.prefix, sys.base_prefix, site.getusersitepackages(), *site.getsitepackages()}
+    settings = f"/etc/python{sys.version_info.major}.{sys.version_info.minor}"
+    return sorted({*installed, str(Path(__file__).parent), "/bin", "/usr", settings})

@@ -1,6 +1,7 @@
 //! The second reading: the files side by side in order of time, the chosen flows through the correlators.
 
 use super::{Chosen, DelaySource, Fault, Options, Pair, Passed, Report, Series, SideBySide, Told};
+use crate::error::CaptureError;
 use crate::packet::{Tcp, reversed};
 use crate::samples::Track;
 use haltere_queue::FlowKey;
@@ -13,6 +14,8 @@ use std::io::Read;
 const SHIFT_NS: f64 = 1e15;
 /// Weight of a new measurement in the smoothed one (RFC 6298).
 const ALPHA: f64 = 1.0 / 8.0;
+/// The most steps between the first and the last packet of the flows: one packet with a wrong time may lie centuries away.
+const STEPS: u64 = 10_000_000;
 /// Points in a flow's series.
 const POINTS: u64 = 1500;
 
@@ -53,6 +56,8 @@ struct Follow {
     next_step: u64,
     next_point: u64,
     point_ns: u64,
+    /// Nothing is due after it.
+    last_ns: u64,
     log: Vec<Told>,
 }
 
@@ -63,16 +68,16 @@ pub(super) fn follow<R: Read>(
     options: &Options,
     chosen: &[Chosen],
 ) -> Result<Report, Fault> {
-    let mut follow = Follow::new(options, chosen);
+    let mut follow = Follow::new(options, chosen).map_err(|error| (0, error))?;
     while let Some(Passed { at_ns, file, flow, tcp, .. }) = files.next_record()? {
-        follow.advance(at_ns);
+        follow.advance(at_ns.min(follow.last_ns));
         follow.take(at_ns, captures[file], flow, &tcp);
     }
     Ok(follow.report())
 }
 
 impl Follow {
-    fn new(options: &Options, chosen: &[Chosen]) -> Follow {
+    fn new(options: &Options, chosen: &[Chosen]) -> Result<Follow, CaptureError> {
         let zero_ns = chosen.iter().map(|flow| flow.from_ns).min().unwrap_or(0);
         let end_ns = chosen.iter().map(|flow| flow.to_ns).max().unwrap_or(0);
         let every_ns = options.every.as_ns();
@@ -84,17 +89,27 @@ impl Follow {
             last: 0.0,
             series: Series::default(),
         });
-        Follow {
+        let methods: Vec<Method> = options.methods.iter().map(|params| Method::new(params, options.every)).collect();
+        let dues = methods.iter().map(|method| method.correlator.due().as_ns());
+        let step_ns = dues.chain([every_ns]).filter(|ns| *ns > 0).min().unwrap_or(u64::MAX);
+        let span = Dur::from_ns(end_ns - zero_ns);
+        if span.as_ns() / step_ns > STEPS {
+            let step = Dur::from_ns(step_ns);
+            let text = format!("captures must have at most {STEPS} steps of {step}, got {span}; are all times right?");
+            return Err(CaptureError::Nothing(text));
+        }
+        Ok(Follow {
             flows: flows.collect(),
             index: chosen.iter().enumerate().map(|(i, flow)| ((flow.capture, flow.key), i)).collect(),
-            methods: options.methods.iter().map(|params| Method::new(params, options.every)).collect(),
+            methods,
             zero_ns,
             every_ns,
             next_step: if every_ns == 0 { u64::MAX } else { every_ns },
             next_point: 0,
-            point_ns: (end_ns.saturating_sub(zero_ns) / POINTS).max(1_000_000),
+            point_ns: (span.as_ns() / POINTS).max(1_000_000),
+            last_ns: end_ns.saturating_add(3_600_000_000_000),
             log: vec![],
-        }
+        })
     }
     /// What is due before `at_ns`: steps, points of the series, correlations.
     fn advance(&mut self, at_ns: u64) {
@@ -120,7 +135,8 @@ impl Follow {
         let Chosen { from_ns, to_ns, .. } = self.flows[flow].chosen;
         (from_ns..=to_ns).contains(&(at + self.zero_ns))
     }
-    /// Gives the stepped methods what each flow measured in the step that ends at `at`; where it measured nothing, the last again.
+    /// Gives the stepped methods what each flow measured in the step that ends at `at`; where it measured nothing, the
+    /// last again.
     fn step(&mut self, at: u64) {
         for i in 0..self.flows.len() {
             let Some(smoothed) = self.flows[i].smoothed.filter(|_| self.under_way(i, at)) else { continue };

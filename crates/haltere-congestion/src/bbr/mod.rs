@@ -13,7 +13,6 @@
 //!
 //! Units: windows in segments, rates in payload bit/s. Cost: O(1) an acknowledgement.
 
-mod aggregation;
 mod drain;
 mod policer;
 mod probe_bw;
@@ -21,9 +20,8 @@ mod probe_rtt;
 mod startup;
 mod window;
 
-use crate::bbr_core::{Ack, Core, Gain, Growth};
+use crate::bbr_core::{Ack, Aggregation, Core, Gain, Growth, WindowedMax, bw_sample};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
-use aggregation::Aggregation;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use policer::Policer;
 use probe_bw::Cycle;
@@ -82,6 +80,7 @@ enum Mode {
 pub struct Bbr {
     params: Params,
     core: Core,
+    max_bw: WindowedMax<Rate>,
     mode: Mode,
     pacing_gain: Gain,
     cwnd_gain: Gain,
@@ -101,7 +100,8 @@ impl Bbr {
         }
         Ok(Bbr {
             params: params.clone(),
-            core: Core::new(sender, BW_WINDOW_ROUNDS, HIGH_GAIN),
+            core: Core::new(sender, HIGH_GAIN),
+            max_bw: WindowedMax::new(BW_WINDOW_ROUNDS, Rate::ZERO),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
@@ -115,12 +115,12 @@ impl Bbr {
 
     /// The bandwidth to send at: that of the policer if there is one.
     fn bw(&self) -> Rate {
-        self.policer.rate().unwrap_or_else(|| self.core.max_bw.get())
+        self.policer.rate().unwrap_or_else(|| self.max_bw.get())
     }
 
     fn update_model(&mut self, ack: &Ack) {
         self.update_bw(ack);
-        self.update_aggregation(ack);
+        self.aggregation.update(ack, &self.core, self.bw(), false);
         self.update_cycle(ack);
         self.check_full_pipe(ack);
         self.check_drain(ack);
@@ -133,7 +133,9 @@ impl Bbr {
         self.core.count_round(ack);
         if let Some(rate) = ack.rate {
             self.sample_policer(ack, &rate);
-            self.core.sample_bw(self.core.round, &rate);
+            if let Some(bw) = bw_sample(&rate, self.max_bw.get()) {
+                self.max_bw.update(self.core.round, bw);
+            }
         }
     }
 

@@ -2,8 +2,8 @@
 //! Source: Cardwell et al. 2016, section "Detecting and handling token-bucket policers"; Linux's interval rules.
 //!
 //! A policer lets bursts pass and then drops for long. An interval of 4 to 16 rounds begins and ends with a loss; when
-//! a fifth was lost in each of two intervals and both have nearly the same rate, that is the policer's. It is believed for 48
-//! rounds.
+//! a fifth was lost in each of two intervals and both have nearly the same rate, that is the policer's. It is believed
+//! for 48 rounds.
 
 use super::{Ack, Bbr, Mode};
 use crate::RateSample;

@@ -1,7 +1,7 @@
 //! ProbeBW: eight phases of one RTprop each: probe for more, drain what that queued, cruise for six.
 //!
-//! The first phase is drawn at random, so that flows do not probe together; the draining one is never the first,
-//! since there is nothing to drain yet.
+//! The first phase is drawn at random, so that flows do not probe together; the draining one is never the first, since
+//! there is nothing to drain yet.
 
 use super::{Ack, Bbr, Gain, Mode};
 use crate::random::SplitMix;
@@ -59,7 +59,7 @@ impl Bbr {
             return lasted;
         }
         let in_net = self.in_net_at_departure(ack, ack.prior_in_flight);
-        let bw = self.core.max_bw.get();
+        let bw = self.max_bw.get();
         if self.pacing_gain > Gain::UNIT {
             // With a small RTprop it may take longer to raise the flight to the gain; not so when that does not fit.
             lasted && (ack.lost > 0 || in_net >= self.inflight(bw, self.pacing_gain))

@@ -1,7 +1,7 @@
 //! RTprop, and ProbeRTT: let the queue drain to measure it again.
 //!
-//! When no RTT as low as RTprop was seen for ten seconds, the window goes to four segments for 200 ms and at
-//! least one round, which all flows of a bottleneck do together once they have seen the same empty queue.
+//! When no RTT as low as RTprop was seen for ten seconds, the window goes to four segments for 200 ms and at least one
+//! round, which all flows of a bottleneck do together once they have seen the same empty queue.
 
 use super::{Ack, Bbr, Mode};
 use crate::bbr_core::MIN_CWND;

@@ -10,6 +10,6 @@ impl Bbr {
         if self.core.filled || !self.core.round_start || ack.rate.is_some_and(|rate| rate.app_limited) {
             return;
         }
-        self.core.filled = self.growth.has_ended(self.core.max_bw.get());
+        self.core.filled = self.growth.has_ended(self.max_bw.get());
     }
 }

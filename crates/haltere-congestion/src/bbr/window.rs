@@ -19,16 +19,15 @@ impl Bbr {
 
     /// The expected bytes in flight when pacing releases the next segment.
     pub(super) fn in_net_at_departure(&self, ack: &Ack, in_flight: u64) -> u64 {
-        let wait = ack.ev.next_departure.since(ack.ev.now);
-        let delivered = self.bw().bytes_in(wait).as_u64() / self.core.mss;
         let burst = if self.pacing_gain > Gain::UNIT { self.core.burst() } else { 0 };
-        (in_flight + burst).saturating_sub(delivered)
+        self.core.in_net_at_departure(ack, in_flight, self.bw(), burst)
     }
 
     pub(super) fn set_cwnd(&mut self, ack: &Ack, bw: Rate) {
         self.core.follow_repair(ack, self.mode == Mode::ProbeRtt);
-        let target = self.with_bursts(self.core.bdp(bw, self.cwnd_gain) + self.aggregation_cwnd());
-        self.core.approach(ack, target);
+        let aggregated = if self.core.filled { self.aggregation.cwnd(&self.core, self.bw()) } else { 0 };
+        let target = self.with_bursts(self.core.bdp(bw, self.cwnd_gain) + aggregated);
+        self.core.approach(ack, target, self.core.delivered < self.core.initial);
         if self.mode == Mode::ProbeRtt {
             self.core.cwnd = self.core.cwnd.min(MIN_CWND);
         }

@@ -1,15 +1,9 @@
 //! The bounds that losses and marks set (draft section 5.5.10).
 
-use super::loss::LOSS_THRESH_PERCENT;
 use super::{Ack, Bbr3, Params, State};
 use crate::bbr_core::MIN_CWND;
 use crate::{LostSegment, RateSample};
 use haltere_units::{Bytes, Rate};
-
-/// Beta: what a bound is multiplied by.
-pub(super) const BETA_PERCENT: u64 = 70;
-/// Headroom: the share of inflight_longterm that is left free for others.
-const HEADROOM_PERCENT: u64 = 15;
 
 /// Bounds and the signals they come from; `None` is no bound.
 #[derive(Debug, Clone)]
@@ -23,7 +17,8 @@ pub(super) struct Bounds {
     loss_round_delivered: u64,
     pub loss_round_start: bool,
     pub loss_in_round: bool,
-    /// Ranges lost in this round that do not touch, and where the last one ends.
+    /// Ranges lost in this round that do not touch, and where the last one ends. In the authors' code: acknowledgements
+    /// with losses.
     pub lost_ranges: u32,
     lost_end: u64,
 
@@ -75,7 +70,6 @@ impl Bounds {
     /// The first loss of a round: the round ends when a segment is delivered that is sent from now on.
     pub fn start_loss_round(&mut self, delivered: u64) {
         self.loss_round_delivered = delivered;
-        self.lost_ranges = 0;
     }
     /// The loss round ends when a segment is delivered that left after so many delivered bytes.
     #[cfg(test)]
@@ -83,19 +77,10 @@ impl Bounds {
         self.loss_round_delivered
     }
     pub fn note_lost_range(&mut self, lost: &LostSegment) {
-        self.loss_in_round = true;
         if self.lost_ranges == 0 || lost.seq != self.lost_end {
             self.lost_ranges += 1;
         }
         self.lost_end = lost.seq + lost.bytes.as_u64();
-    }
-
-    /// Draft §5.3.3.9, InflightWithHeadroom.
-    pub fn with_headroom(&self) -> Option<u64> {
-        self.inflight_long.map(|bound| {
-            let headroom = (bound * HEADROOM_PERCENT / 100).max(1);
-            bound.saturating_sub(headroom).max(MIN_CWND)
-        })
     }
 
     fn end_ecn_round(&mut self, params: &Params) {
@@ -110,23 +95,30 @@ impl Bounds {
     }
 }
 
-/// Draft §5.5.10.2, IsInflightTooHigh: so much was lost of a flight.
-pub(super) fn too_much(lost: Bytes, in_flight: Bytes) -> bool {
-    lost.as_u64() * 100 > in_flight.as_u64() * LOSS_THRESH_PERCENT
-}
-
-/// Draft §5.5.10.2, IsInflightTooHigh, of a rate sample.
-pub(super) fn lost_too_much(rate: &RateSample) -> bool {
-    too_much(rate.lost, rate.tx_in_flight)
-}
-
 impl Bbr3 {
+    /// Draft §5.3.3.9, InflightWithHeadroom.
+    pub(super) fn with_headroom(&self) -> Option<u64> {
+        self.bounds.inflight_long.map(|bound| {
+            let headroom = self.rules.headroom.of(bound).max(1);
+            bound.saturating_sub(headroom).max(MIN_CWND)
+        })
+    }
+    /// Draft §5.5.10.2, IsInflightTooHigh: so much was lost of a flight. The authors' code counts whole segments.
+    pub(super) fn too_much(&self, lost: Bytes, in_flight: Bytes) -> bool {
+        let unit = if self.is_linux() { self.core.mss } else { 1 };
+        lost.as_u64().div_ceil(unit) > self.rules.loss_thresh.of(in_flight.as_u64().div_ceil(unit))
+    }
+    /// Draft §5.5.10.2, IsInflightTooHigh, of a rate sample.
+    pub(super) fn lost_too_much(&self, rate: &RateSample) -> bool {
+        self.too_much(rate.lost, rate.tx_in_flight)
+    }
+
     /// Draft §5.5.10.3, UpdateLatestDeliverySignals.
     pub(super) fn update_latest_delivery(&mut self, ack: &Ack) {
         let b = &mut self.bounds;
         b.loss_round_start = false;
         let Some(rate) = ack.rate else { return };
-        b.bw_latest = b.bw_latest.max(Rate::of(rate.delivered, rate.interval));
+        b.bw_latest = b.bw_latest.max(rate.rate());
         b.inflight_latest = b.inflight_latest.max(rate.delivered.as_u64() / self.core.mss);
         if rate.prior_delivered >= b.loss_round_delivered {
             b.loss_round_delivered = rate.total_delivered;
@@ -147,7 +139,7 @@ impl Bbr3 {
     /// Draft §5.5.10.3, AdvanceLatestDeliverySignals.
     pub(super) fn advance_signals(&mut self, ack: &Ack) {
         let Some(rate) = ack.rate.filter(|_| self.bounds.loss_round_start) else { return };
-        self.bounds.bw_latest = Rate::of(rate.delivered, rate.interval);
+        self.bounds.bw_latest = rate.rate();
         self.bounds.inflight_latest = rate.delivered.as_u64() / self.core.mss;
     }
 
@@ -169,42 +161,49 @@ impl Bbr3 {
         if matches!(self.state, State::Startup | State::Refill | State::Up) {
             return;
         }
-        let (cwnd, max_bw, factor) = (self.core.cwnd, self.core.max_bw.get(), self.params.ecn_factor);
-        let b = &mut self.bounds;
-        if b.ecn_in_round {
-            let kept = 1.0 - factor * b.ecn_alpha;
-            b.inflight_short = Some((b.inflight_short.unwrap_or(cwnd) as f64 * kept) as u64);
-        }
+        let (cwnd, max_bw, factor) = (self.core.cwnd, self.max_bw.get(), self.params.ecn_factor);
+        let (kept, b) = (self.rules.kept, &mut self.bounds);
+        let before = b.inflight_short.unwrap_or(cwnd);
+        let marks = b.ecn_in_round.then_some((before as f64 * (1.0 - factor * b.ecn_alpha)) as u64);
         if b.loss_in_round {
-            let bw = b.bw_short.unwrap_or(max_bw).as_bps() / 100 * BETA_PERCENT;
+            let bw = kept.of(b.bw_short.unwrap_or(max_bw).as_bps());
             b.bw_short = Some(b.bw_latest.max(Rate::from_bps(bw)));
-            let inflight = b.inflight_short.unwrap_or(cwnd) * BETA_PERCENT / 100;
-            b.inflight_short = Some(b.inflight_latest.max(inflight));
+            b.inflight_short = Some(b.inflight_latest.max(kept.of(before)));
+        }
+        if let Some(marks) = marks {
+            b.inflight_short = Some(b.inflight_short.unwrap_or(before).min(marks));
         }
     }
 
-    /// Google's version 3: too many of a round's segments were marked.
-    pub(super) fn marked_too_much(&self) -> bool {
-        self.params.ecn && self.core.round_start && self.bounds.much_marked
+    /// The authors' code: too many of a sample's segments were marked.
+    pub(super) fn marked_too_much(&self, rate: &RateSample) -> bool {
+        let (marked, passed) = (rate.delivered_ce.as_u64() as f64, rate.delivered.as_u64() as f64);
+        self.params.ecn && marked > passed * self.params.ecn_thresh
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Variant;
     use super::*;
-    use haltere_units::{Bytes, Dur};
+    use crate::SenderContext;
 
     #[test]
     fn two_percent_of_the_flight_may_be_lost() {
-        let mut rate = RateSample::new(Bytes::new(1), Dur::from_ms(1));
-        rate.tx_in_flight = Bytes::new(100_000);
-        rate.lost = Bytes::new(2_000);
-        assert!(!lost_too_much(&rate));
-        rate.lost = Bytes::new(2_001);
-        assert!(lost_too_much(&rate));
+        let too_much = |variant, lost, in_flight| {
+            let params = Params { variant, ..Params::default() };
+            Bbr3::new(&params, &SenderContext::default()).unwrap().too_much(Bytes::new(lost), Bytes::new(in_flight))
+        };
+        assert!(!too_much(Variant::Draft, 2_000, 100_000));
+        assert!(too_much(Variant::Draft, 2_001, 100_000));
+        // The authors: 5/256 of the segments, rounded down: none of 51, one of 52.
+        assert!(too_much(Variant::Linux, 1448, 51 * 1448));
+        assert!(!too_much(Variant::Linux, 1448, 52 * 1448));
+        assert!(!too_much(Variant::Draft, 1448, 51 * 1448));
     }
 
-    /// By hand: alpha = 1 + g (0.4 - 1): 0.9625 with g = 1/16, 0.7 with 1/2; 40 % are too much for a threshold of 0.4 alone.
+    /// By hand: alpha = 1 + g (0.4 - 1): 0.9625 with g = 1/16, 0.7 with 1/2; 40 % are too much for a threshold of 0.4
+    /// alone.
     #[test]
     fn the_marked_share_moves_by_its_gain_and_ends_a_probe_from_its_threshold() {
         for (gain, thresh, alpha, much) in [(1.0 / 16.0, 0.5, 0.9625, false), (0.5, 0.4, 0.7, true)] {
@@ -218,9 +217,12 @@ mod tests {
 
     #[test]
     fn headroom_leaves_fifteen_percent() {
-        let bounds = Bounds { inflight_long: Some(100), ..Bounds::default() };
-        assert_eq!(bounds.with_headroom(), Some(85));
-        assert_eq!(Bounds { inflight_long: Some(4), ..Bounds::default() }.with_headroom(), Some(4));
+        let left = |bound| {
+            let mut bbr = Bbr3::new(&Params::default(), &SenderContext::default()).unwrap();
+            bbr.bounds.inflight_long = Some(bound);
+            bbr.with_headroom()
+        };
+        assert_eq!((left(100), left(4)), (Some(85), Some(4)));
     }
 
     #[test]
@@ -230,7 +232,7 @@ mod tests {
             bounds.note_lost_range(&LostSegment::new(seq, Bytes::new(1000)));
         }
         assert_eq!(bounds.lost_ranges, 3);
-        bounds.start_loss_round(0);
+        bounds.lost_ranges = 0;
         bounds.note_lost_range(&LostSegment::new(10_000, Bytes::new(1000)));
         assert_eq!(bounds.lost_ranges, 1, "a round counts anew");
     }

@@ -24,9 +24,10 @@ mod loss;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
+mod variant;
 mod window;
 
-use crate::bbr_core::{Ack, Core, Gain, MinRtt, Repair, WindowedMax};
+use crate::bbr_core::{Ack, Aggregation, Core, Gain, LastTwo, MinRtt, Repair, WindowedMax, bw_sample};
 use crate::random::SplitMix;
 use crate::{
     AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, LostSegment, RestartEvent, RtoEvent, SenderContext,
@@ -38,36 +39,45 @@ use probe_bw::Cycle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use startup::FullPipe;
+use variant::Rules;
+pub use variant::Variant;
 
 /// BBR with bounds on its flight and rate that losses set (BBR version 3).
 ///
-/// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay). The ECN response is from Google's published version 3.
+/// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay); with `variant = "linux"`, the authors' code. The ECN
+/// response is from that code.
 ///
 /// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the draft:
 /// C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds. What an
 /// undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering recovery, when
-/// that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a cycle of the bandwidth filter one round
-/// trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9 it does not, and if round trips are so long that ProbeRTT ends
-/// every probe, the estimate never falls. A connection without SACK is judged by the same 2 %; the
-/// draft takes any loss of it as too much (section 5.5.10.2).
+/// that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a cycle of the
+/// bandwidth filter one round trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9 it does not, and
+/// if round trips are so long that ProbeRTT ends every probe, the estimate never falls. A connection without SACK is
+/// judged by the same 2 %; the draft takes any loss of it as too much (section 5.5.10.2). From the authors' code: a
+/// loss that a tail probe repairs is not judged, and marks that cease bring no early probe.
 ///
 /// Known problems: it is a draft, and its constants still change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
+    /// Whose rules hold where the draft and the authors' code differ. The default is the draft.
+    pub variant: Variant,
     /// Age at which the least round-trip time is measured again with half the flight, above 0. The default is the
     /// draft's (section 2.13).
     pub probe_rtt_interval: Dur,
     /// How long the flight stays halved. The default is the draft's (section 2.13).
     pub probe_rtt_duration: Dur,
-    /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no ECN. Google's version uses it
-    /// on paths that are known to mark as in a data centre, and not by default.
+    /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no ECN.
+    /// Google's version uses it on paths that are known to mark as in a data centre, and not by default.
     pub ecn: bool,
-    /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is Google's.
+    /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is
+    /// Google's.
     pub ecn_alpha_gain: f64,
-    /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks. The default is Google's.
+    /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks. The
+    /// default is Google's.
     pub ecn_factor: f64,
-    /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The default is Google's.
+    /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The
+    /// default is Google's.
     pub ecn_thresh: f64,
     /// With `ecn`: rounds in a row with that share that end Startup; 0: marks never end it. The default is Google's.
     pub full_ecn_rounds: u32,
@@ -76,6 +86,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Params {
         Params {
+            variant: Variant::Draft,
             probe_rtt_interval: Dur::from_secs(5),
             probe_rtt_duration: Dur::from_ms(200),
             ecn: false,
@@ -110,16 +121,11 @@ impl Params {
     }
 }
 
-// Draft §5.6.1: (pacing gain, cwnd gain) of each phase.
-const STARTUP_GAINS: (Gain, Gain) = (Gain::percent(277), Gain::percent(200));
-const DRAIN_GAINS: (Gain, Gain) = (Gain::percent(50), Gain::percent(200));
-const DOWN_GAINS: (Gain, Gain) = (Gain::percent(90), Gain::percent(200));
-const CRUISE_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(200));
+// Draft §5.6.1: gains that do not depend on the variant.
+const CWND_GAIN: Gain = Gain::percent(200);
 const UP_GAINS: (Gain, Gain) = (Gain::percent(125), Gain::percent(225));
 const PROBE_RTT_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(50));
 
-/// The bandwidth is the largest of this probe's cycle and the one before (MaxBwFilterLen = 2).
-const MAX_BW_CYCLES: u64 = 1;
 /// Rounds over which the aggregation is the largest (ExtraAckedFilterLen), and in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 const EXTRA_ACKED_ROUNDS_IN_STARTUP: u64 = 1;
@@ -142,20 +148,21 @@ enum State {
 #[derive(Debug, Clone)]
 pub struct Bbr3 {
     params: Params,
+    rules: &'static Rules,
     core: Core,
+    /// The bandwidth is the largest of this probe's cycle and the one before (MaxBwFilterLen = 2).
+    max_bw: LastTwo<Rate>,
     state: State,
     /// Bytes delivered in all (C.delivered).
     delivered: u64,
     /// The round in which Drain began.
     drain_start_round: u64,
-    /// ProbeBW cycles so far.
-    cycle_count: u64,
     /// The least round-trip time of the last `probe_rtt_interval` (probe_rtt_min_delay).
     probe_min: MinRtt,
 
+    aggregation: Aggregation,
+    /// The draft's filter of the aggregation.
     extra_acked: WindowedMax<u64>,
-    extra_acked_start: Time,
-    extra_acked_delivered: u64,
 
     full_pipe: FullPipe,
     bounds: Bounds,
@@ -168,17 +175,18 @@ impl Bbr3 {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Bbr3, ParamError> {
         params.check()?;
+        let rules = params.variant.rules();
         Ok(Bbr3 {
             params: params.clone(),
-            core: Core::new(sender, MAX_BW_CYCLES, STARTUP_GAINS.0),
+            rules,
+            core: Core::new(sender, rules.startup),
+            max_bw: LastTwo::default(),
             state: State::Startup,
             delivered: 0,
             drain_start_round: 0,
-            cycle_count: 0,
             probe_min: MinRtt::default(),
+            aggregation: Aggregation::default(),
             extra_acked: WindowedMax::new(EXTRA_ACKED_ROUNDS_IN_STARTUP, 0),
-            extra_acked_start: Time::ZERO,
-            extra_acked_delivered: 0,
             full_pipe: FullPipe::default(),
             bounds: Bounds::default(),
             cycle: Cycle::default(),
@@ -189,18 +197,23 @@ impl Bbr3 {
 
     /// Draft §5.5.10.3, BoundBWForModel: the bandwidth to send at.
     fn bw(&self) -> Rate {
-        self.bounds.bw_short.map_or(self.core.max_bw.get(), |short| short.min(self.core.max_bw.get()))
+        self.bounds.bw_short.map_or(self.max_bw.get(), |short| short.min(self.max_bw.get()))
     }
 
     fn gains(&self) -> (Gain, Gain) {
         match self.state {
-            State::Startup => STARTUP_GAINS,
-            State::Drain => DRAIN_GAINS,
-            State::Down => DOWN_GAINS,
-            State::Cruise | State::Refill => CRUISE_GAINS,
+            State::Startup => (self.rules.startup, CWND_GAIN),
+            State::Drain => (self.rules.drain, CWND_GAIN),
+            State::Down => (self.rules.down, CWND_GAIN),
+            State::Cruise | State::Refill => (Gain::UNIT, CWND_GAIN),
             State::Up => UP_GAINS,
             State::ProbeRtt => PROBE_RTT_GAINS,
         }
+    }
+
+    /// The authors' rules hold, not the draft's.
+    fn is_linux(&self) -> bool {
+        self.params.variant == Variant::Linux
     }
 
     fn in_probe_bw(&self) -> bool {
@@ -223,8 +236,8 @@ impl Bbr3 {
     fn update_round_and_bw(&mut self, ack: &Ack) {
         self.core.count_round(ack);
         self.cycle.rounds += u64::from(self.core.round_start);
-        if let Some(rate) = ack.rate {
-            self.core.sample_bw(self.cycle_count, &rate);
+        if let Some(bw) = ack.rate.and_then(|rate| bw_sample(&rate, self.max_bw.get())) {
+            self.max_bw.update(bw);
         }
     }
 
@@ -235,26 +248,26 @@ impl Bbr3 {
 
     /// Draft §5.5.9, UpdateACKAggregation: what was acknowledged above the estimated rate.
     fn update_aggregation(&mut self, ack: &Ack) {
-        if ack.acked == 0 || ack.rate.is_none() {
-            return;
+        let (bw, filled) = (self.bw(), self.core.filled);
+        if self.is_linux() {
+            return self.aggregation.update(ack, &self.core, bw, !filled);
         }
-        let span = ack.ev.now.since(self.extra_acked_start);
-        let mut expected = self.bw().bytes_in(span).as_u64() / self.core.mss;
-        if self.extra_acked_delivered <= expected {
-            self.extra_acked_delivered = 0;
-            self.extra_acked_start = ack.ev.now;
-            expected = 0;
+        if ack.acked > 0 && ack.rate.is_some() {
+            let excess = self.aggregation.excess(ack, &self.core, bw);
+            self.extra_acked.set_window(if filled { EXTRA_ACKED_ROUNDS } else { EXTRA_ACKED_ROUNDS_IN_STARTUP });
+            self.extra_acked.update(self.core.round, excess);
         }
-        self.extra_acked_delivered += ack.acked;
-        let extra = self.extra_acked_delivered.saturating_sub(expected).min(self.core.cwnd);
-        self.extra_acked.set_window(if self.core.filled { EXTRA_ACKED_ROUNDS } else { EXTRA_ACKED_ROUNDS_IN_STARTUP });
-        self.extra_acked.update(self.core.round, extra);
+    }
+    /// Room for aggregated acknowledgements, in segments. The authors' code bounds it to what the path carries in 100
+    /// ms.
+    fn aggregated(&self) -> u64 {
+        if self.is_linux() { self.aggregation.cwnd(&self.core, self.bw()) } else { self.extra_acked.get() }
     }
 }
 
 impl CongestionControl for Bbr3 {
     fn on_established(&mut self, now: Time, rtt: Dur) {
-        self.core.on_established(now, rtt, STARTUP_GAINS.0);
+        self.core.on_established(now, rtt, self.rules.startup);
         self.probe_min = self.core.min_rtt.clone();
     }
     fn on_ack(&mut self, ev: &AckEvent) {
@@ -262,7 +275,7 @@ impl CongestionControl for Bbr3 {
         self.delivered = ack.rate.map_or(self.delivered, |rate| rate.total_delivered);
         self.cycle.stamp(ev.now);
         self.update_model(&ack);
-        self.core.on_srtt(ev.srtt, STARTUP_GAINS.0);
+        self.core.on_srtt(ev.srtt, self.rules.startup);
         self.core.set_pacing_rate(self.bw(), self.gains().0);
         self.set_cwnd(&ack);
     }
@@ -273,14 +286,13 @@ impl CongestionControl for Bbr3 {
     fn on_loss(&mut self, ev: &LossEvent) {
         // Draft §5.6.4.4, OnEnterFastRecovery. The draft has no ECN: an echo begins no recovery.
         if ev.kind == LossKind::Loss {
-            self.save_upon_loss();
+            self.enter_recovery();
             self.core.repair = Repair::Fast;
         }
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
         // Draft §5.6.4.4, OnEnterRTO.
-        self.save_upon_loss();
-        self.core.on_rto(ev);
+        self.enter_timeout(ev);
     }
     fn on_recovered(&mut self, _now: Time) {
         self.end_recovery();
@@ -290,8 +302,7 @@ impl CongestionControl for Bbr3 {
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.core.idle_restart = true;
-        self.extra_acked_start = ev.now;
-        self.extra_acked_delivered = 0;
+        self.aggregation.restart(ev.now);
         if self.in_probe_bw() {
             self.core.set_pacing_rate(self.bw(), Gain::UNIT);
         } else if self.state == State::ProbeRtt {
@@ -301,8 +312,8 @@ impl CongestionControl for Bbr3 {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.core.cwnd * self.core.mss)
     }
-    /// BBR has no slow-start threshold. After Startup it is the least one: in slow start a window that is half used counts
-    /// as limiting, and a probe would raise inflight_longterm without ever reaching it.
+    /// BBR has no slow-start threshold. After Startup it is the least one: in slow start a window that is half used
+    /// counts as limiting, and a probe would raise inflight_longterm without ever reaching it.
     fn ssthresh(&self) -> Bytes {
         if self.core.filled { Bytes::new(2 * self.core.mss) } else { Bytes::MAX }
     }
@@ -319,7 +330,7 @@ impl CongestionControl for Bbr3 {
         let bytes = |segments: Option<u64>| segments.map_or(f64::INFINITY, |s| (s * self.core.mss) as f64);
         row.push("state", "startup|drain|down|cruise|refill|up|probe_rtt", f64::from(self.state as u8));
         row.push("bw", "bit/s", self.bw().as_bps_f64());
-        row.push("max_bw", "bit/s", self.core.max_bw.get().as_bps_f64());
+        row.push("max_bw", "bit/s", self.max_bw.get().as_bps_f64());
         row.push("min_rtt", "s", self.core.min_rtt.value.unwrap_or(Dur::ZERO).as_secs_f64());
         row.push("inflight_longterm", "B", bytes(self.bounds.inflight_long));
         row.push("inflight_shortterm", "B", bytes(self.bounds.inflight_short));
@@ -330,7 +341,7 @@ impl CongestionControl for Bbr3 {
         self.probe(row);
         row.push("cwnd_gain", "", self.gains().1.as_f64());
         row.push("bw_shortterm", "bit/s", self.bounds.bw_short.map_or(f64::INFINITY, Rate::as_bps_f64));
-        row.push("extra_acked", "B", (self.extra_acked.get() * self.core.mss) as f64);
+        row.push("extra_acked", "B", (self.aggregated() * self.core.mss) as f64);
         row.push("full_bw_reached", "no|yes", f64::from(u8::from(self.core.filled)));
         row.push("full_bw_count", "", f64::from(self.full_pipe.growth_rounds()));
         row.push("bdp", "B", (self.bdp(Gain::UNIT) * self.core.mss) as f64);

@@ -1,6 +1,5 @@
 //! ProbeBW: DOWN, CRUISE, REFILL and UP (draft section 5.3.3).
 
-use super::bounds::lost_too_much;
 use super::{Ack, Bbr3, Gain, State};
 use crate::RateSample;
 use haltere_units::{Dur, Rate, Time};
@@ -42,7 +41,8 @@ pub(super) struct Cycle {
     /// ProbeRTT ended the probe, whose last samples come in the next round.
     cut: bool,
     up_rounds: u32,
-    /// Bytes acknowledged towards the next increase (bw_probe_up_acked), and bytes that make one (probe_up_acked_per_inc).
+    /// Bytes acknowledged towards the next increase (bw_probe_up_acked), and bytes that make one
+    /// (probe_up_acked_per_inc).
     up_acked: u64,
     up_acked_per_inc: u64,
 }
@@ -72,6 +72,11 @@ impl Bbr3 {
     }
     pub(super) fn start_cruise(&mut self) {
         self.state = State::Cruise;
+        if self.is_linux()
+            && let (Some(short), Some(long)) = (self.bounds.inflight_short, self.bounds.inflight_long)
+        {
+            self.bounds.inflight_short = Some(short.min(long));
+        }
     }
     pub(super) fn start_refill(&mut self) {
         self.bounds.forget_short();
@@ -116,10 +121,11 @@ impl Bbr3 {
         if self.follow_probe_feedback(&rate) {
             return true;
         }
-        if self.marked_too_much() && self.cycle.probing {
-            self.handle_too_high(rate.tx_in_flight.as_u64(), rate.app_limited);
+        let (lost, marked) = (self.lost_too_much(&rate), self.marked_too_much(&rate));
+        if self.cycle.probing && (marked || (lost && self.is_linux())) {
+            self.handle_too_high(rate.tx_in_flight.as_u64() / self.core.mss, rate.app_limited);
         }
-        if lost_too_much(&rate) || self.marked_too_much() {
+        if lost || marked {
             return false;
         }
         let Some(bound) = self.bounds.inflight_long else { return false };
@@ -130,8 +136,8 @@ impl Bbr3 {
         false
     }
 
-    /// Whether the acknowledgements that come now tell of the probe. True if a cautious probe lost nothing, so that a full
-    /// one begins at once (draft §5.3.3.6, acceleration).
+    /// Whether the acknowledgements that come now tell of the probe. True if a cautious probe lost nothing, so that a
+    /// full one begins at once (draft §5.3.3.6, acceleration).
     fn follow_probe_feedback(&mut self, rate: &RateSample) -> bool {
         if !self.core.round_start {
             return false;
@@ -141,10 +147,12 @@ impl Bbr3 {
             AckPhase::ProbeStopping => {
                 self.cycle.probing = false;
                 self.cycle.acks = AckPhase::Init;
-                if core::mem::take(&mut self.cycle.cut) {
-                    self.cycle_count += 1; // draft §5.5.6: one round trip after UP ended
+                if core::mem::take(&mut self.cycle.cut) && !self.is_linux() {
+                    self.max_bw.advance_if_any(); // draft §5.5.6: one round trip after UP ended
                 } else if self.in_probe_bw() {
-                    self.cycle_count += u64::from(!rate.app_limited);
+                    if !rate.app_limited {
+                        self.max_bw.advance_if_any();
+                    }
                     let safe = self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high;
                     if safe {
                         self.start_refill();
@@ -158,17 +166,19 @@ impl Bbr3 {
     }
 
     fn time_to_cruise(&self, ack: &Ack) -> bool {
-        let headroom = self.bounds.with_headroom().is_none_or(|bound| ack.in_flight <= bound);
-        headroom && ack.in_flight <= self.inflight(self.core.max_bw.get(), Gain::UNIT)
+        let in_flight = if self.is_linux() { self.in_net(ack, ack.prior_in_flight) } else { ack.in_flight };
+        let headroom = self.with_headroom().is_none_or(|bound| in_flight <= bound);
+        headroom && in_flight <= self.inflight(self.max_bw.get(), Gain::UNIT)
     }
     fn time_to_probe(&self, now: Time) -> bool {
         self.cycle.since.is_some_and(|since| now.since(since) > self.cycle.wait)
             || self.cycle.rounds >= self.target_inflight().min(MAX_RENO_ROUNDS)
     }
-    /// Draft §5.3.3.9, IsTimeToGoDown. After a probe that lost too much: when the flight reaches the bound. Otherwise the
-    /// flight at its bound waits whether the bound may rise, and the probe ends when it finds no more.
+    /// Draft §5.3.3.9, IsTimeToGoDown. After a probe that lost too much: when the flight reaches the bound. Otherwise
+    /// the flight at its bound waits whether the bound may rise, and the probe ends when it finds no more.
     fn time_to_go_down(&mut self, ack: &Ack) -> bool {
-        let at_bound = self.bounds.inflight_long.is_some_and(|bound| ack.prior_in_flight >= bound);
+        let in_flight = self.in_net(ack, ack.prior_in_flight);
+        let at_bound = self.bounds.inflight_long.is_some_and(|bound| in_flight >= bound);
         if self.cycle.prev_probe_too_high && at_bound {
             self.cycle.prev_probe_precautionary = true;
             return true;
@@ -201,5 +211,5 @@ impl Bbr3 {
 }
 
 fn rate_of(rate: Option<RateSample>) -> Rate {
-    rate.map_or(Rate::ZERO, |rate| Rate::of(rate.delivered, rate.interval))
+    rate.map_or(Rate::ZERO, |rate| rate.rate())
 }

@@ -9,15 +9,18 @@ impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let now = ack.ev.now;
         let expired = self.probe_min.update(now, ack.ev.rtt, self.params.probe_rtt_interval);
+        let linux = self.is_linux();
+        // In the authors' code the stamp follows as long as both are equal, so that ProbeRTT renews the longer window,
+        // too.
         let MinRtt { value, stamp } = &self.core.min_rtt;
         let old = now.since(*stamp) > MIN_RTT_WINDOW;
         if let Some(delay) = self.probe_min.value
-            && (old || value.is_none_or(|min| delay < min))
+            && (old || value.is_none_or(|min| delay < min || (linux && delay == min)))
         {
             self.core.min_rtt = self.probe_min.clone();
         }
         if expired && !self.core.idle_restart && self.state != State::ProbeRtt {
-            self.core.save_cwnd(false);
+            self.core.save_cwnd(linux);
             self.state = State::ProbeRtt;
             self.core.start_probe_rtt();
             self.cycle.cut();

@@ -1,14 +1,14 @@
 //! Startup: find the bandwidth by doubling the rate each round.
 //!
-//! It ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more than
-//! 2 % in at least six ranges that do not touch (draft section 5.3.1).
+//! It ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more than 2
+//! % in at least six ranges that do not touch (draft section 5.3.1).
 
-use super::{Ack, Bbr3, State};
+use super::{Ack, Bbr3, Gain, State};
 use crate::bbr_core::Growth;
 use haltere_units::Rate;
 
 /// StartupFullLossCnt.
-const FULL_LOSS_RANGES: u32 = 6;
+const FULL_LOSSES: u32 = 6;
 
 /// Whether the pipe is full now.
 #[derive(Debug, Clone, Default)]
@@ -46,39 +46,53 @@ impl Bbr3 {
         }
     }
 
-    /// Draft §5.3.1.2, CheckFullBWReached.
+    /// Draft §5.3.1.2, CheckFullBWReached. In the authors' code any acknowledgement may show growth.
     fn check_growth(&mut self, ack: &Ack) {
+        let linux = self.is_linux();
         let Some(rate) = ack.rate else { return };
         let full = &mut self.full_pipe;
-        if full.now || !self.core.round_start || rate.app_limited {
+        if full.now || rate.app_limited || (!self.core.round_start && !linux) {
             return;
         }
-        full.now = full.growth.has_ended(Rate::of(rate.delivered, rate.interval));
-        if full.growth.rounds == 0 {
-            full.ecn_rounds = 0;
+        if self.core.round_start {
+            full.now = full.growth.has_ended(rate.rate());
+        } else {
+            full.growth.sees(rate.rate());
         }
         self.core.filled |= full.now;
     }
 
     /// Draft §5.3.1.3, CheckStartupHighLoss; and marks.
     fn check_much_loss(&mut self, ack: &Ack) {
-        if self.core.filled || !self.bounds.loss_round_start {
+        if self.core.filled {
             return;
         }
-        let Some(rate) = ack.rate else { return };
-        if self.params.ecn && self.core.round_start {
-            let marked = self.bounds.much_marked;
-            self.full_pipe.ecn_rounds = if marked { self.full_pipe.ecn_rounds + 1 } else { 0 };
+        let linux = self.is_linux();
+        if linux && ack.lost > 0 {
+            self.bounds.lost_ranges += 1;
         }
-        let lost =
-            ack.ev.in_recovery && self.bounds.lost_ranges >= FULL_LOSS_RANGES && super::bounds::lost_too_much(&rate);
-        self.bounds.lost_ranges = 0;
-        let marked = self.params.full_ecn_rounds > 0 && self.full_pipe.ecn_rounds >= self.params.full_ecn_rounds;
-        if lost || marked {
+        let Some(rate) = ack.rate else { return };
+        let lost = self.bounds.loss_round_start
+            && ack.ev.in_recovery
+            && self.bounds.lost_ranges >= FULL_LOSSES
+            && self.lost_too_much(&rate);
+        if self.bounds.loss_round_start {
+            self.bounds.lost_ranges = 0;
+        }
+        if lost || self.marks_end_startup() {
             self.undo.state = Some(State::Startup);
             self.core.filled = true;
-            let bdp = self.bdp(super::Gain::UNIT);
+            let bdp = if linux { self.inflight(self.max_bw.get(), Gain::UNIT) } else { self.bdp(Gain::UNIT) };
             self.bounds.inflight_long = Some(bdp.max(self.bounds.inflight_latest));
         }
+    }
+    /// The authors' code: so many rounds in a row were marked too much.
+    fn marks_end_startup(&mut self) -> bool {
+        if !self.params.ecn || !self.core.round_start {
+            return false;
+        }
+        let full = &mut self.full_pipe;
+        full.ecn_rounds = if self.bounds.much_marked { full.ecn_rounds + 1 } else { 0 };
+        self.params.full_ecn_rounds > 0 && full.ecn_rounds >= self.params.full_ecn_rounds
     }
 }

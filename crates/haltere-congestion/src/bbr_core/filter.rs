@@ -1,8 +1,8 @@
 //! The filters of BBR's model: the largest value of a window in constant space, and the least round-trip time.
 //! Source: Kathleen Nichols' algorithm, as draft-ietf-ccwg-bbr section 2.2 refers to it.
-//! Model: the best value, the best since that one, and the best since the second. When the best grows too old the second takes
-//! its place; a second (third) as old as the first is renewed after a quarter (half) of the window, so that
-//! there is always a recent one to fall back on.
+//! Model: the best value, the best since that one, and the best since the second. When the best grows too old the
+//! second takes its place; a second (third) as old as the first is renewed after a quarter (half) of the window, so
+//! that there is always a recent one to fall back on.
 //! Units: time in whatever is counted (rounds, cycles). Cost: O(1).
 //! Known problems: a maximum between the three kept ones may be forgotten early, never a larger one.
 
@@ -28,6 +28,34 @@ impl MinRtt {
     }
 }
 
+/// The largest value of the current window and of the one before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LastTwo<V> {
+    before: V,
+    current: V,
+}
+
+impl<V: Copy + PartialOrd + Default> LastTwo<V> {
+    pub fn get(&self) -> V {
+        if self.before > self.current { self.before } else { self.current }
+    }
+    pub fn update(&mut self, value: V) {
+        if value > self.current {
+            self.current = value;
+        }
+    }
+    /// The next window begins. The value of the one before the current one is forgotten.
+    pub fn advance(&mut self) {
+        self.before = core::mem::take(&mut self.current);
+    }
+    /// The same, unless the current window has no value: then the older one is all that is known.
+    pub fn advance_if_any(&mut self) {
+        if self.current > V::default() {
+            self.advance();
+        }
+    }
+}
+
 /// The largest value of the last `window` ticks.
 #[derive(Debug, Clone)]
 pub(crate) struct WindowedMax<V> {
@@ -43,7 +71,7 @@ impl<V: Copy + PartialOrd> WindowedMax<V> {
     pub fn get(&self) -> V {
         self.best[0].1
     }
-    /// The window from now on.
+    /// Sets the window.
     pub fn set_window(&mut self, window: u64) {
         self.window = window;
     }
@@ -99,6 +127,22 @@ mod tests {
         assert_eq!(f.get(), 61, "the largest of the last ten rounds");
     }
 
+    /// By hand. A maximum early in its window counts in the next one, whatever comes between: `WindowedMax` may forget
+    /// it.
+    #[test]
+    fn the_largest_of_two_windows_is_exact() {
+        let mut f = LastTwo::default();
+        for (values, largest) in [([9, 1, 1], 9), ([8, 2, 3], 9), ([1, 5, 2], 8), ([4, 3, 3], 5)] {
+            values.into_iter().for_each(|value| f.update(value));
+            assert_eq!(f.get(), largest, "{values:?}");
+            f.advance_if_any();
+        }
+        f.advance_if_any();
+        assert_eq!(f.get(), 4, "a window without a value does not count");
+        f.advance();
+        assert_eq!(f.get(), 0);
+    }
+
     #[test]
     fn a_larger_value_replaces_all() {
         let mut f = WindowedMax::new(10, 0u64);
@@ -107,7 +151,8 @@ mod tests {
         assert_eq!((f.get(), f.best), (9, [(2, 9); 3]));
     }
 
-    /// Against the plain definition: never more than the true maximum, and never less than that of the last half window.
+    /// Against the plain definition: never more than the true maximum, and never less than that of the last half
+    /// window.
     #[test]
     fn it_stays_between_the_plain_maxima() {
         let mut f = WindowedMax::new(10, 0u64);
@@ -125,7 +170,8 @@ mod tests {
         }
     }
 
-    /// By hand, with a window of 8: nothing younger than a quarter replaces a second, nothing younger than half a third.
+    /// By hand, with a window of 8: nothing younger than a quarter replaces a second, nothing younger than half a
+    /// third.
     #[test]
     fn a_second_is_renewed_after_a_quarter_and_a_third_after_half() {
         let mut f = WindowedMax::new(8, 0u64);

@@ -24,6 +24,14 @@ impl Gain {
         let scaled = u128::from(value) * u128::from(self.0) / u128::from(ONE);
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
+    /// `value` times the gain, rounded up.
+    pub fn of_up(self, value: u64) -> u64 {
+        (value * self.0).div_ceil(ONE)
+    }
+    /// `value` over one less the gain, rounded down.
+    pub fn over_rest(self, value: u64) -> u64 {
+        value * ONE / (ONE - self.0)
+    }
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / ONE as f64
     }

@@ -3,11 +3,13 @@
 //! [`Core`] counts rounds, filters the delivery rate and the round-trip time, paces, and times ProbeRTT. It conserves
 //! packets in recovery for version 1. The versions add their phases, their gains and their bounds.
 
+mod aggregation;
 mod filter;
 mod gain;
 mod pacing;
 
-pub(crate) use filter::{MinRtt, WindowedMax};
+pub(crate) use aggregation::Aggregation;
+pub(crate) use filter::{LastTwo, MinRtt, WindowedMax};
 pub(crate) use gain::Gain;
 pub(crate) use pacing::{burst, paced};
 
@@ -55,15 +57,27 @@ impl Growth {
     pub fn above(bw: Rate) -> Growth {
         Growth { bw, rounds: 0 }
     }
+    /// True if this bandwidth is larger by a quarter: the count begins anew.
+    pub fn sees(&mut self, bw: Rate) -> bool {
+        let grown = bw.as_bps() >= self.bw.as_bps() + self.bw.as_bps() / 4;
+        if grown {
+            *self = Growth::above(bw);
+        }
+        grown
+    }
     /// A round had this bandwidth; true if it is the third without growth by a quarter.
     pub fn has_ended(&mut self, bw: Rate) -> bool {
-        if bw.as_bps() >= self.bw.as_bps() + self.bw.as_bps() / 4 {
-            *self = Growth::above(bw);
-        } else {
+        if !self.sees(bw) {
             self.rounds += 1;
         }
         self.rounds >= FULL_BW_ROUNDS
     }
+}
+
+/// The bandwidth of a sample, if it may change an estimate of `max`. An application-limited sample shows what the
+/// application sent, not what the path carries; it counts only if it is as high.
+pub(crate) fn bw_sample(rate: &RateSample, max: Rate) -> Option<Rate> {
+    Some(rate.rate()).filter(|bw| !rate.app_limited || *bw >= max)
 }
 
 /// When ProbeRTT ends, and which samples it limits.
@@ -105,7 +119,6 @@ pub(crate) struct Core {
     /// The pacing rate comes from a measured round-trip time.
     has_seen_rtt: bool,
 
-    pub max_bw: WindowedMax<Rate>,
     pub min_rtt: MinRtt,
     /// Rounds by delivery.
     pub round: u64,
@@ -126,8 +139,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A sender at its initial window. The bandwidth is the largest of the last `bw_window` ticks (rounds or cycles).
-    pub fn new(sender: &SenderContext, bw_window: u64, startup_gain: Gain) -> Core {
+    /// A sender at its initial window.
+    pub fn new(sender: &SenderContext, startup_gain: Gain) -> Core {
         let mss = sender.mss.as_u64().max(1);
         let initial = (sender.initial_window.as_u64() / mss).max(1);
         let mut core = Core {
@@ -137,7 +150,6 @@ impl Core {
             prior_cwnd: 0,
             pacing_rate: Rate::ZERO,
             has_seen_rtt: false,
-            max_bw: WindowedMax::new(bw_window, Rate::ZERO),
             min_rtt: MinRtt::default(),
             round: 0,
             round_start: false,
@@ -223,13 +235,11 @@ impl Core {
     pub fn limited_by_probe_rtt(&self, prior_delivered: u64) -> bool {
         self.probe_rtt.limits(prior_delivered)
     }
-    /// The bandwidth filter. An application-limited sample shows what the application sent, not what the path carries; it
-    /// counts only if it is higher.
-    pub fn sample_bw(&mut self, tick: u64, rate: &RateSample) {
-        let bw = Rate::of(rate.delivered, rate.interval);
-        if !rate.app_limited || bw >= self.max_bw.get() {
-            self.max_bw.update(tick, bw);
-        }
+    /// The bytes in flight, in segments, that are expected when pacing releases the next burst, which they include if
+    /// the flight grows.
+    pub fn in_net_at_departure(&self, ack: &Ack, in_flight: u64, bw: Rate, burst: u64) -> u64 {
+        let wait = ack.ev.next_departure.since(ack.ev.now);
+        (in_flight + burst).saturating_sub(bw.bytes_in(wait).as_u64() / self.mss)
     }
 
     /// Before there are samples: the initial window in one round trip, times Startup's gain.
@@ -246,7 +256,7 @@ impl Core {
     }
     /// Segments that leave together.
     pub fn burst(&self) -> u64 {
-        burst(self.pacing_rate, self.mss)
+        burst(self.pacing_rate, 0, self.mss)
     }
     /// The bandwidth-delay product times the gain, rounded up to segments.
     pub fn bdp(&self, bw: Rate, gain: Gain) -> u64 {
@@ -267,8 +277,8 @@ impl Core {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Recovery: lost segments leave the window. Its first round sends only as much as is delivered. At its end the window
-    /// from before it returns. True if the window was saved anew.
+    /// Recovery: lost segments leave the window. Its first round sends only as much as is delivered. At its end the
+    /// window from before it returns. True if the window was saved anew.
     pub fn follow_repair(&mut self, ack: &Ack, in_probe_rtt: bool) -> bool {
         let (before, repair) = (self.repair, self.repair_of(ack.ev));
         if ack.acked == 0 {
@@ -301,8 +311,9 @@ impl Core {
         if ev.in_recovery && loss { Repair::Fast } else { Repair::None }
     }
 
-    /// One more segment for each acknowledged, up to the target. The window is cut to it only if the pipe has been full.
-    pub fn approach(&mut self, ack: &Ack, target: u64) {
+    /// One more segment for each acknowledged, up to the target. The window is cut to it only if the pipe has been
+    /// full; before, it grows beyond the target if it `may_start`.
+    pub fn approach(&mut self, ack: &Ack, target: u64, may_start: bool) {
         let acked = ack.acked;
         if acked == 0 {
             return;
@@ -313,7 +324,7 @@ impl Core {
         }
         if self.filled {
             self.cwnd = (self.cwnd + acked).min(target);
-        } else if self.cwnd < target || self.delivered < self.initial {
+        } else if self.cwnd < target || may_start {
             self.cwnd += acked;
         }
         self.cwnd = self.cwnd.max(MIN_CWND);
@@ -323,8 +334,8 @@ impl Core {
     pub fn start_probe_rtt(&mut self) {
         self.probe_rtt.done = None;
     }
-    /// One acknowledgement in ProbeRTT, whose flight is to be `target` segments for `duration` and a round. True once the
-    /// round is over.
+    /// One acknowledgement in ProbeRTT, whose flight is to be `target` segments for `duration` and a round. True once
+    /// the round is over.
     pub fn step_probe_rtt(&mut self, ack: &Ack, target: u64, duration: Dur) -> bool {
         let probe = &mut self.probe_rtt;
         if let Some(rate) = ack.rate {

@@ -16,9 +16,9 @@ pub(crate) fn paced(bw: Rate, gain: Gain) -> Rate {
     Rate::from_bps(gain.of(bw.as_bps()) / 100 * (100 - PACING_MARGIN_PERCENT))
 }
 
-/// Segments that leave together: a millisecond's worth, at least two.
-pub(crate) fn burst(pacing_rate: Rate, mss: u64) -> u64 {
-    let bytes = (pacing_rate.as_bps() / 8 / 1024).min(MAX_BURST_BYTES);
+/// Segments that leave together: a millisecond's worth and `more` bytes, at least two.
+pub(crate) fn burst(pacing_rate: Rate, more: u64, mss: u64) -> u64 {
+    let bytes = (pacing_rate.as_bps() / 8 / 1024 + more).min(MAX_BURST_BYTES);
     let least = if pacing_rate.as_bps() < SINGLE_SEGMENT_BPS { 1 } else { 2 };
     (bytes / mss).max(least).min(MAX_BURST_SEGMENTS)
 }
@@ -29,10 +29,10 @@ mod tests {
 
     #[test]
     fn a_burst_is_a_millisecond_of_segments() {
-        assert_eq!(burst(Rate::from_mbps(1), 1448), 1);
-        assert_eq!(burst(Rate::from_mbps(20), 1448), 2);
+        assert_eq!(burst(Rate::from_mbps(1), 0, 1448), 1);
+        assert_eq!(burst(Rate::from_mbps(20), 0, 1448), 2);
         // 125 MB/s / 1024 = 122 kB, capped at 65215 B = 45 segments.
-        assert_eq!(burst(Rate::from_mbps(1000), 1448), 45);
+        assert_eq!(burst(Rate::from_mbps(1000), 0, 1448), 45);
     }
 
     #[test]

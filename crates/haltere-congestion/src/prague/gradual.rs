@@ -1,8 +1,8 @@
 //! A window that follows a reduction by single segments, as that of the L4S team's Linux of August 2020.
 //! Source: the behaviour of TCP Prague 0.5 (L4STeam/linux at b256daedc767, net/ipv4/tcp_prague.c). No code was copied.
-//! Model: `cwnd` is the window with fractions, w the window in segments. Each acknowledgement moves w by one segment if the two differ by a
-//! segment or more. A mark takes alpha w / 2 from `cwnd`, a loss half of it. Growth: `cwnd += 1 / w` a segment without a mark, none while a loss is repaired.
-//! alpha stays 1 until the first mark.
+//! Model: `cwnd` is the window with fractions, w the window in segments. Each acknowledgement moves w by one segment if
+//! the two differ by a segment or more. A mark takes alpha w / 2 from `cwnd`, a loss half of it. Growth: `cwnd += 1 /
+//! w` a segment without a mark, none while a loss is repaired. alpha stays 1 until the first mark.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
 use super::{LEAST, Prague};
@@ -140,7 +140,8 @@ mod tests {
         assert_eq!(segments(&c), 11, "ten, and one for the rounding of tenths");
     }
 
-    /// alpha is 1 until the first mark: half of 20. Growth while the window falls: 20 -> 10 takes more than ten acknowledgements.
+    /// alpha is 1 until the first mark: half of 20. Growth while the window falls: 20 -> 10 takes more than ten
+    /// acknowledgements.
     #[test]
     fn the_first_mark_takes_half_step_by_step() {
         let mut c = gradual(20);

@@ -39,7 +39,8 @@ pub(super) struct Outcome {
     pub gradient: f64,
 }
 
-/// One interval. A segment belongs to it if the bytes delivered when the segment was sent are in its range: `from <= delivered < until`.
+/// One interval. A segment belongs to it if the bytes delivered when the segment was sent are in its range: `from <=
+/// delivered < until`.
 #[derive(Debug, Clone)]
 pub(super) struct Interval {
     /// In Mbit/s.
@@ -86,7 +87,8 @@ impl Interval {
     pub fn is_over(&self, now: Time) -> bool {
         self.ran.is_none() && self.start.is_some_and(|start| now.since(start) >= self.length)
     }
-    /// True if it ended, and `settled` bytes of later segments arrived: what is not acknowledged by then is marked lost.
+    /// True if it ended, and `settled` bytes of later segments arrived: what is not acknowledged by then is marked
+    /// lost.
     pub fn is_known(&self, settled: u64) -> bool {
         self.ran.is_some() && self.after >= settled
     }

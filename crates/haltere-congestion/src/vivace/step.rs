@@ -78,7 +78,8 @@ mod tests {
     fn a_gradient_that_is_too_large_moves_the_rate_by_the_boundary() {
         assert_eq!(changes(&Params::default(), &[-400.0, -400.0, -400.0, 400.0]), [-5.0, -15.0, -25.0, 5.0]);
     }
-    /// After 5 and 15 the boundary is 25. A step of 3 * 4 = 12 fits 15, so the next boundary is 15, and 5 * 10 = 50 is cut to it.
+    /// After 5 and 15 the boundary is 25. A step of 3 * 4 = 12 fits 15, so the next boundary is 15, and 5 * 10 = 50 is
+    /// cut to it.
     #[test]
     fn a_step_within_the_boundary_takes_it_back_to_what_the_step_needs() {
         assert_eq!(changes(&Params::default(), &[400.0, 400.0, 4.0, 10.0]), [5.0, 15.0, 12.0, 15.0]);

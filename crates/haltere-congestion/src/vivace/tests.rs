@@ -10,7 +10,8 @@ fn near(value: f64, wanted: f64) -> bool {
     (value - wanted).abs() < 5e-4 * wanted.abs().max(1.0)
 }
 
-/// By hand at 100 Mbit/s: 100^0.9 = 63.096. 1 % of loss takes 11.35 * 100 * 0.01 = 11.35; 20 ms a second take 900 * 100 * 0.02 = 1800.
+/// By hand at 100 Mbit/s: 100^0.9 = 63.096. 1 % of loss takes 11.35 * 100 * 0.01 = 11.35; 20 ms a second take 900 * 100
+/// * 0.02 = 1800.
 #[test]
 fn the_utility_is_that_of_the_equation() {
     let params = Params::default();
@@ -46,7 +47,8 @@ fn vivace() -> Vivace {
     c
 }
 
-/// By hand at 100 Mbit/s: 105^0.9 - 95^0.9 = 65.928 - 60.250 = 5.678 over 10 Mbit/s are 0.5678, so the step is 0.5678 Mbit/s.
+/// By hand at 100 Mbit/s: 105^0.9 - 95^0.9 = 65.928 - 60.250 = 5.678 over 10 Mbit/s are 0.5678, so the step is 0.5678
+/// Mbit/s.
 #[test]
 fn the_step_is_the_gradient() {
     let mut c = vivace();

@@ -31,7 +31,8 @@ fn a14_ten_times_the_rate_is_found_in_one_probe() {
     let mut f = flow(10, 1000);
     f.run_until(at(10.0));
     f.set_rate(Rate::from_mbps(100));
-    // Up to 3 s until the next probe, one round of REFILL and log(10) / log(1.25) = 10.3 rounds of UP; ProbeRTT may come between.
+    // Up to 3 s until the next probe, one round of REFILL and log(10) / log(1.25) = 10.3 rounds of UP; ProbeRTT may
+    // come between.
     let took = seconds_until(&mut f, 10.0, 5.0, |f| f.probe("bw") > 0.95 * 100e6 * PAYLOAD);
     println!("{took:.2} s");
 }

@@ -118,7 +118,8 @@ fn one_flow_alone_is_as_on_linux() {
     }
 }
 
-/// Linux: 71 segments, 4.45 packets waiting, from 5 s to 30 s. (Its slow start ends with losses; see the doubts in `vegas`.)
+/// Linux: 71 segments, 4.45 packets waiting, from 5 s to 30 s. (Its slow start ends with losses; see the doubts in
+/// `vegas`.)
 #[test]
 fn vegas_rests_where_it_does_on_linux() {
     let mut f = flow("vegas", path(20, 67));
@@ -132,7 +133,8 @@ fn vegas_rests_where_it_does_on_linux() {
     assert!((mean / 4.45 - 1.0).abs() < 0.02, "{mean:.2} packets waiting");
 }
 
-/// RFC 8257 §3.3 and Alizadeh et al. 2010: over K = 30 packets the queue stays near K, nothing is lost, the path is full.
+/// RFC 8257 §3.3 and Alizadeh et al. 2010: over K = 30 packets the queue stays near K, nothing is lost, the path is
+/// full.
 #[test]
 fn dctcp_holds_the_queue_at_the_threshold() {
     let marking = Path { rate: Rate::from_mbps(100), rtt: Dur::from_ms(4), limit: 1000, mark: Some(30) };

@@ -4,6 +4,7 @@
 mod path;
 
 mod bbr3_draft;
+mod bbr3_quiche;
 mod closed_loop;
 mod conformance;
 mod cubic_reno;

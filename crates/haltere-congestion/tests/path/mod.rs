@@ -174,7 +174,15 @@ impl Flow {
         self.control.probe(&mut row);
         row.get(name).unwrap_or_else(|| panic!("no probe {name}"))
     }
-    #[allow(dead_code, reason = "not every test binary asks for it")]
+    /// An inner variable that time series do not have.
+    pub fn state(&self, name: &str) -> f64 {
+        let mut row = Probe::new();
+        self.control.state(&mut row);
+        row.get(name).unwrap_or_else(|| panic!("no variable {name}"))
+    }
+    pub fn srtt(&self) -> Dur {
+        self.srtt
+    }
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }

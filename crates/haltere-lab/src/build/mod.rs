@@ -15,8 +15,20 @@ use haltere_plan::plan::Plan;
 use haltere_units::Time;
 use std::collections::HashSet;
 
+/// Checks an experiment: its first run can be planned, and its disciplines take their parameters. Runs with other seeds
+/// need no second check of them.
+pub(crate) fn check(experiment: &Experiment) -> Result<(), ScenarioError> {
+    let (plan, places) = with_places(experiment, 0)?;
+    verify::queues(&plan, &places)
+}
+
 /// The run of `experiment` with that seed.
 pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioError> {
+    with_places(experiment, seed).map(|(plan, _)| plan)
+}
+
+/// The same, and where each link is in the experiment.
+fn with_places(experiment: &Experiment, seed: u64) -> Result<(Plan, Vec<String>), ScenarioError> {
     verify::times(experiment)?;
     let mut network = network(experiment, seed)?;
     let flows = flows(experiment, &network, seed)?;
@@ -41,8 +53,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
         measure,
         outside: experiment.outside.again(),
     };
-    verify::queues(&plan, &network.places)?;
-    Ok(plan)
+    Ok((plan, network.places))
 }
 
 /// The drawing of `experiment`; the random seed changes nothing that is drawn.
@@ -58,7 +69,7 @@ fn network(experiment: &Experiment, seed: u64) -> Result<NetworkDraft, ScenarioE
     let place = format!("topology.{}", experiment.topology.kind());
     let context = Context { place: &place, framing: experiment.framing, seed };
     experiment.topology.as_kind().build(&mut network, &context)?;
-    network.draw_leo(experiment.duration, seed);
+    network.draw_leo(experiment.duration, seed)?;
     network.set_means(experiment.duration, experiment.framing);
     Ok(network)
 }
@@ -68,12 +79,12 @@ fn flows(experiment: &Experiment, network: &NetworkDraft, seed: u64) -> Result<V
     let mut flows: Vec<FlowDraft> = Vec::new();
     let mut labels: HashSet<String> = HashSet::new();
     for (group, traffic) in experiment.traffic.iter().enumerate() {
-        let kind = traffic.as_kind();
+        let (kind, ends) = (traffic.as_kind(), traffic.ends());
         let about = Traffic::about(traffic.kind()).expect("the name of a kind");
-        let label = kind.ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
+        let label = ends.name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
         let (duration, hosts_tcp, place) = (experiment.duration, &experiment.tcp, format!("traffic[{group}]"));
         let outside = &experiment.outside;
-        let entry = Entry { duration, hosts_tcp, outside, network, kind, about, group, place, label, seed };
+        let entry = Entry { duration, hosts_tcp, outside, network, kind, ends, about, group, place, label, seed };
         entry.check_label(&labels)?;
         flows.extend(entry.flows()?);
         labels.insert(entry.label);

@@ -8,16 +8,15 @@ use haltere_plan::plan::Plan;
 use haltere_queue::{Ecn, FlowKey, Pkt, Queue};
 use haltere_transport::TcpParams;
 use haltere_units::outside::Outside;
-use haltere_units::{Bytes, Dur, ParamError};
+use haltere_units::{Bytes, ParamError};
 use std::collections::HashSet;
 
 /// The run's times beside each other.
 pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
     let Experiment { duration, warmup, cooldown, .. } = experiment;
     let fault = |name: &str, rule: String, got: String| Fault::new("", name, rule, got);
-    // A century in nanoseconds fits in 64 bits with room for every sum.
-    if duration.is_zero() || *duration > Dur::from_secs(86_400 * 36_525) {
-        return Err(fault("duration", "above zero and at most a century".into(), duration.to_string()).out_of_range());
+    if duration.is_zero() {
+        return Err(fault("duration", "above zero".into(), duration.to_string()).out_of_range());
     }
     if warmup >= duration {
         let fault = fault("warmup", format!("shorter than the duration of {duration}"), warmup.to_string());
@@ -38,11 +37,6 @@ pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
         return Err(fault("seeds", "at least 1".into(), experiment.seeds.to_string()).out_of_range());
     }
     experiment.measure.check(*duration, *warmup)
-}
-
-/// Whether the endpoint takes its parameters.
-pub(crate) fn tcp(tcp: &TcpParams) -> Result<(), ParamError> {
-    tcp.check()
 }
 
 /// Whether the control takes its parameters at such a sender.

@@ -38,6 +38,7 @@ pub struct Experiment {
     pub seeds: u32,
     /// How well the means must be known, such as `"2%"`, instead of a number of seeds. See `haltere explain precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::precision::schema")]
     pub precision: Option<Precision>,
     /// Bytes that every packet carries on a link below IP. The default is that of Ethernet.
     #[serde(default = "ethernet")]

@@ -2,11 +2,12 @@
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, listed};
+use crate::schema::short_or_table;
+use crate::topology::kind::kind;
 use haltere_plan::plan::{LinkPlan, Measure};
 use haltere_units::{Bytes, Dur, Prob, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is measured while it runs, and how it is summed up. The default is counters, and samples of queues and flows.
@@ -53,14 +54,15 @@ pub struct MeasureSpec {
     /// the tables of one run, whose answer is one number. They are metrics like others: in summaries, reports,
     /// `precision`, `haltere plot` and comparisons.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "metrics")]
     pub metrics: BTreeMap<String, OwnMetric>,
 }
 
 impl Default for MeasureSpec {
     fn default() -> MeasureSpec {
         MeasureSpec {
-            queues: Every(Some(Dur::from_ms(10))),
-            flows: Every(Some(Dur::from_ms(100))),
+            queues: Every::Interval(Dur::from_ms(10)),
+            flows: Every::Interval(Dur::from_ms(100)),
             depths: false,
             window: None,
             delays: false,
@@ -106,17 +108,27 @@ impl Default for Convergence {
 }
 
 /// A metric of one's own.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MetricTable")]
 pub struct OwnMetric {
     /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table
     /// `span` has the columns `from_ns` and `to_ns`: the part of the run that statistics take.
     pub sql: String,
     /// Its unit.
+    #[serde(default)]
     pub unit: String,
     /// What it is, in a few words.
+    #[serde(default)]
     pub about: String,
     /// Which direction is better: `higher`, `lower` or `neither`.
+    #[serde(default)]
     pub better: Better,
+}
+
+/// Metrics by name, each a table or its `sql` alone.
+fn metrics(generator: &mut SchemaGenerator) -> Schema {
+    let metric = short_or_table::<String, OwnMetric>("sql", generator);
+    json_schema!({ "type": "object", "additionalProperties": metric })
 }
 
 /// Which direction of a metric is better.
@@ -133,56 +145,6 @@ pub enum Better {
     Neither,
 }
 
-/// What the file may say.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Sql(String),
-    Table(MetricTable),
-}
-
-/// A metric of one's own.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "MetricTable")]
-struct MetricTable {
-    /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table
-    /// `span` has the columns `from_ns` and `to_ns`: the part of the run that statistics take.
-    sql: String,
-    /// Its unit.
-    #[serde(default)]
-    unit: String,
-    /// What it is, in a few words.
-    #[serde(default)]
-    about: String,
-    /// Which direction is better: `higher`, `lower` or `neither`.
-    #[serde(default)]
-    better: Better,
-}
-
-impl<'de> Deserialize<'de> for OwnMetric {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<OwnMetric, D::Error> {
-        Ok(match Written::deserialize(d)? {
-            Written::Sql(sql) => {
-                OwnMetric { sql, unit: String::new(), about: String::new(), better: Better::default() }
-            }
-            Written::Table(MetricTable { sql, unit, about, better }) => OwnMetric { sql, unit, about, better },
-        })
-    }
-}
-
-impl JsonSchema for OwnMetric {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "OwnMetric".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<MetricTable>();
-        json_schema!({ "anyOf": [{ "type": "string" }, table] })
-    }
-}
-
 /// Keys that change no run, only what is read off it: they are no part of a run's name.
 pub(super) const AFTERWARDS: [&str; 3] = ["size_bins", "convergence", "metrics"];
 
@@ -191,7 +153,7 @@ impl MeasureSpec {
     pub(crate) fn check(&self, duration: Dur, warmup: Dur) -> Result<(), ScenarioError> {
         let refuse = |name: &str, rule: String, got: String| Fault::new("measure", name, rule, got);
         for (name, every) in [("queues", self.queues), ("flows", self.flows)] {
-            if let Some(interval) = every.0.filter(|interval| *interval < Dur::from_us(1)) {
+            if let Some(interval) = every.interval().filter(|interval| *interval < Dur::from_us(1)) {
                 let fault = refuse(name, "at least 1us".into(), interval.to_string());
                 return Err(fault.hint("`off` samples nothing").out_of_range());
             }
@@ -235,8 +197,8 @@ impl MeasureSpec {
     /// What the plan says of it.
     pub(crate) fn plan(&self, links: &[LinkPlan]) -> Result<Measure, ScenarioError> {
         Ok(Measure {
-            queues: self.queues.0,
-            flows: self.flows.0,
+            queues: self.queues.interval(),
+            flows: self.flows.interval(),
             until: self.window.map(|[_, to]| Time::from_ns(to.as_ns())),
             delays: self.delays,
             state: self.state,
@@ -271,36 +233,25 @@ fn indices(key: &str, names: &[String], links: &[LinkPlan]) -> Result<Vec<usize>
     Ok(found)
 }
 
-/// An interval, or `off`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Every(pub Option<Dur>);
+kind! {
+    /// The word `off`.
+    Off, Off, "off"
+}
 
-impl Serialize for Every {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Some(interval) => interval.serialize(s),
-            None => s.serialize_str("off"),
-        }
-    }
+/// An interval, or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Every {
+    /// Never.
+    Off(Off),
+    /// Each time after so long.
+    Interval(Dur),
 }
-impl<'de> Deserialize<'de> for Every {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Every, D::Error> {
-        let text = Cow::<str>::deserialize(d)?;
-        if text == "off" {
-            return Ok(Every(None));
-        }
-        text.parse().map(|interval| Every(Some(interval))).map_err(serde::de::Error::custom)
-    }
-}
-impl JsonSchema for Every {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Every".into()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let interval = generator.subschema_for::<Dur>();
-        schemars::json_schema!({ "anyOf": [{ "const": "off" }, interval] })
+
+impl Every {
+    /// The interval; `None`: never.
+    pub fn interval(self) -> Option<Dur> {
+        if let Every::Interval(interval) = self { Some(interval) } else { None }
     }
 }

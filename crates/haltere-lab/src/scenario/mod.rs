@@ -91,7 +91,7 @@ impl Scenario {
     /// Everything that can be wrong is found here, before anything is run.
     fn read(value: Value, source: SourceText, languages: &Outside) -> Result<Scenario, ScenarioError> {
         let scenario = Scenario::typed(value, source, languages)?;
-        scenario.place(build::plan(&scenario.experiment, 0))?;
+        scenario.place(build::check(&scenario.experiment))?;
         if let Some(precision) = &scenario.precision {
             scenario.place(precision.check(scenario.seeds))?;
         }

@@ -21,7 +21,10 @@ pub struct Point {
 impl Scenario {
     /// All points of the sweep, the last axis fastest; without a sweep the scenario itself.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
-        let grid = Grid::read(&self.sweep).map_err(|e| self.source.place(e))?;
+        if self.sweep.is_empty() {
+            return Ok(vec![Point { settings: Vec::new(), scenario: self.clone() }]);
+        }
+        let grid = self.place(Grid::read(&self.sweep))?;
         let refused =
             |rule: String, got: &str| Err(self.source.place(Fault::new("", "sweep", rule, got).out_of_range()));
         let Some(total) = grid.size(POINTS) else {
@@ -59,20 +62,21 @@ impl Scenario {
         for (key, setting) in &settings {
             for steps in self.keys(&value, key, "sweep")? {
                 let setting = swept(path::at(&value, &steps), setting.clone());
-                path::set(&mut value, &steps, setting, key).map_err(|e| self.source.place(e))?;
+                self.place(path::set(&mut value, &steps, setting, key))?;
             }
         }
         let in_point = |mut error: ScenarioError| {
-            if !settings.is_empty() {
-                let fault = error.fault_mut();
-                let told: Vec<String> = settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-                let point = format!("sweep point {}", told.join(", "));
-                fault.path = if fault.path.is_empty() { point } else { format!("{point}: {}", fault.path) };
+            if settings.is_empty() {
+                return error;
             }
+            let fault = error.fault_mut();
+            let told: Vec<String> = settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+            let point = format!("sweep point {}", told.join(", "));
+            fault.path = if fault.path.is_empty() { point } else { format!("{point}: {}", fault.path) };
             error
         };
         let scenario = Scenario::typed(value, self.source.clone(), &self.outside).map_err(in_point)?;
-        build::plan(&scenario.experiment, 0).map_err(|e| in_point(self.source.place(e)))?;
+        build::check(&scenario.experiment).map_err(|e| in_point(self.source.place(e)))?;
         Ok(Point { settings, scenario })
     }
 
@@ -91,12 +95,12 @@ impl Scenario {
         let mut named = Vec::new();
         for (key, setting) in changes {
             for steps in self.keys(&value, &key, "")? {
-                path::set(&mut value, &steps, setting.clone(), &key).map_err(|e| self.source.place(e))?;
+                self.place(path::set(&mut value, &steps, setting.clone(), &key))?;
                 named.push((key.clone(), steps));
             }
         }
         let scenario = Scenario::read(value, self.source.clone(), &self.outside)?;
-        let grid = Grid::read(&scenario.sweep).map_err(|e| self.source.place(e))?;
+        let grid = self.place(Grid::read(&scenario.sweep))?;
         for axis in grid.keys() {
             let swept = scenario.keys(&scenario.written, axis, "sweep")?;
             if let Some((key, _)) = named.iter().find(|(_, steps)| swept.iter().any(|axis| steps.starts_with(axis))) {

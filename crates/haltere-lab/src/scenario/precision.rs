@@ -1,45 +1,25 @@
 //! The stopping rule: as many seeds as it takes, instead of a number of them.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::schema::short_or_table;
 use haltere_units::Prob;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
-use std::borrow::Cow;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
 
 /// Seeds are added until the means are known this well. The first runs use `seeds` of them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PrecisionTable")]
 pub struct Precision {
     /// Half of the 95 % Student-t interval of the mean, relative to the mean. Seeds are enough when it is no wider.
     pub within: Prob,
     /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is
     /// given, they are `goodput`, `jain` and, if there are pings, `ping_p50`.
-    pub of: Vec<String>,
-    /// The most seeds of one point of the sweep.
-    pub max_seeds: u32,
-}
-
-/// What the file may say.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Within(Prob),
-    Table(Table),
-}
-
-/// Seeds are added until the means are known this well. The first runs use `seeds` of them.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "PrecisionTable")]
-struct Table {
-    /// Half of the 95 % Student-t interval of the mean, relative to the mean. Seeds are enough when it is no wider.
-    within: Prob,
-    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is
-    /// given, they are `goodput`, `jain` and, if there are pings, `ping_p50`.
     #[serde(default)]
-    of: Vec<String>,
+    pub of: Vec<String>,
     /// The most seeds of one point of the sweep.
     #[serde(default = "max_seeds")]
     #[schemars(range(min = 2, max = crate::limits::SEEDS))]
-    max_seeds: u32,
+    pub max_seeds: u32,
 }
 
 /// The half-width shrinks with the square root of the seeds: with 200 it is 4.5 times narrower than with 10.
@@ -47,26 +27,9 @@ fn max_seeds() -> u32 {
     200
 }
 
-impl<'de> Deserialize<'de> for Precision {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Precision, D::Error> {
-        Ok(match Written::deserialize(d)? {
-            Written::Within(within) => Precision { within, of: Vec::new(), max_seeds: max_seeds() },
-            Written::Table(Table { within, of, max_seeds }) => Precision { within, of, max_seeds },
-        })
-    }
-}
-
-impl JsonSchema for Precision {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Precision".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (within, table) = (generator.subschema_for::<Prob>(), generator.subschema_for::<Table>());
-        json_schema!({ "anyOf": [within, table] })
-    }
+/// The table, or `within` alone.
+pub(super) fn schema(generator: &mut SchemaGenerator) -> Schema {
+    short_or_table::<Prob, Precision>("within", generator)
 }
 
 impl Precision {

@@ -51,6 +51,9 @@ struct AxisTable {
     linspace: Option<Range>,
     /// Values in equal ratios, such as `{ from = "1Mbit", to = "1Gbit", count = 7 }`. They have at most three digits.
     logspace: Option<Range>,
+    /// A name for each of `values`, in their order, such as `["shallow", "deep"]`: figures and tables show it instead
+    /// of the value.
+    labels: Option<Vec<String>>,
     /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values. In
     /// the others the key of this axis stays as the file says.
     when: Option<Map<String, Value>>,
@@ -58,6 +61,7 @@ struct AxisTable {
 
 impl AxisTable {
     fn values(self, place: &str) -> Result<Values, ScenarioError> {
+        self.check_labels(place)?;
         match (self.values, self.linspace, self.logspace) {
             (Some(values), None, None) => Ok(values),
             (None, Some(range), None) => spacing::values(&range, Spacing::Linear, place).map(Values),
@@ -67,6 +71,21 @@ impl AxisTable {
             }
             _ => Err(Fault::new(place, "axis", "one of `values`, `linspace` and `logspace`", "several").out_of_range()),
         }
+    }
+
+    /// One label a value, and no two alike.
+    fn check_labels(&self, place: &str) -> Result<(), ScenarioError> {
+        let Some(labels) = &self.labels else { return Ok(()) };
+        let values = self.values.as_ref().map_or(0, |values| values.0.len());
+        if labels.len() != values {
+            let rule = format!("one for each of the {values} `values`");
+            return Err(Fault::new(place, "labels", rule, labels.len().to_string()).out_of_range());
+        }
+        let wrong = |i: &usize| labels[*i].trim().is_empty() || labels[..*i].contains(&labels[*i]);
+        (0..labels.len()).find(wrong).map_or(Ok(()), |i| {
+            let got = format!("`{}`", labels[i]);
+            Err(Fault::new(place, "labels", "all different and not empty", got).out_of_range())
+        })
     }
 }
 

@@ -4,13 +4,13 @@
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
 //! structures read the value without failing.
 
+use super::node::{Node, constants, reads_no_quantity, takes, texts};
+use super::value::{Place, integer, number, one_of, quantity, rule_of, rule_of_names, shown};
 use super::{kinds, outside};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, listed, rule};
-use haltere_queue::threshold::Level;
 use haltere_units::outside::Outside;
-use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// Checks `value` against the whole schema and normalises it. Names of files count from `folder`.
@@ -46,61 +46,6 @@ pub(crate) fn strip_nulls(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(strip_nulls),
         _ => {}
-    }
-}
-
-/// A schema with the definitions that it refers to; the nearest says what counts.
-#[derive(Clone)]
-struct Node<'a>(Vec<&'a Value>);
-
-impl<'a> Node<'a> {
-    fn get(&self, key: &str) -> Option<&'a Value> {
-        self.0.iter().find_map(|schema| schema.get(key))
-    }
-    fn text(&self, key: &str) -> Option<&'a str> {
-        self.get(key)?.as_str()
-    }
-    fn list(&self, key: &str) -> Option<&'a [Value]> {
-        Some(self.get(key)?.as_array()?.as_slice())
-    }
-    fn properties(&self) -> Option<&'a Map<String, Value>> {
-        self.get("properties")?.as_object()
-    }
-    /// The argument of `haltere explain` that describes this table: its kind, or the name of its definition.
-    fn explained(&self) -> Option<&'a str> {
-        let definition = || self.text("$ref")?.rsplit('/').next().map(|name| name.trim_end_matches("Overrides"));
-        self.kind().or_else(definition)
-    }
-    fn kind(&self) -> Option<&'a str> {
-        self.properties()?.get("kind")?.get("const")?.as_str()
-    }
-    /// The key of a table that has exactly this one key, as in `{ exponential = "1s" }`.
-    fn only_key(&self) -> Option<&'a str> {
-        let required = self.list("required")?;
-        let properties = self.properties()?;
-        if required.len() == 1 && properties.len() == 1 { required[0].as_str() } else { None }
-    }
-}
-
-/// Where a value is: the table and the key.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) path: String,
-    pub(super) name: String,
-}
-
-impl Place {
-    pub(super) fn key(&self) -> String {
-        if self.path.is_empty() && self.name == "the experiment" {
-            return String::new();
-        }
-        Fault::new(&self.path, &self.name, "", "").key()
-    }
-    pub(super) fn below(&self, name: &str) -> Place {
-        Place { path: self.key(), name: name.into() }
-    }
-    pub(super) fn fault(&self, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
-        Fault::new(&self.path, &self.name, rule, got)
     }
 }
 
@@ -198,7 +143,13 @@ impl<'a> Checker<'a> {
                 let hint = value.as_str().map(|text| did_you_mean(text, &names)).unwrap_or_default();
                 Err(place.fault(self.rule(options), shown(value)).hint(hint).wrong_unit())
             }
-            Some(option) => self.visit(value, option, place),
+            Some(option) => {
+                self.visit(value, option, place)?;
+                if let (Some(key), false) = (whole.text("x-short"), value.is_object()) {
+                    *value = json!({ key: value.take() });
+                }
+                Ok(())
+            }
             None if names.len() == options.len() || (value.is_string() && !names.is_empty()) => {
                 one_of(value, &names, place)
             }
@@ -359,38 +310,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The texts that a schema names one by one.
-fn constants<'a>(node: &Node<'a>) -> Vec<&'a str> {
-    match (node.get("const").and_then(Value::as_str), node.list("enum")) {
-        (Some(text), _) => vec![text],
-        (None, Some(names)) => texts(names),
-        (None, None) => Vec::new(),
-    }
-}
-
-fn texts(names: &[Value]) -> Vec<&str> {
-    names.iter().filter_map(Value::as_str).collect()
-}
-
-/// True where a value of that type can be meant by this alternative.
-fn takes(option: &Node<'_>, value: &Value) -> bool {
-    let quantity = option.text("format").and_then(rule_of).is_some();
-    match option.text("type") {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("boolean") => value.is_boolean(),
-        Some("string") => value.is_string() || (quantity && value.is_number()),
-        _ => value.is_number() || value.is_string(),
-    }
-}
-
-/// True if this alternative is a quantity that the text, which begins with no digit, cannot be: a name is meant.
-fn reads_no_quantity(option: &Node<'_>, value: &Value) -> bool {
-    let quantity = option.text("format").and_then(rule_of).is_some();
-    quantity
-        && value.as_str().is_some_and(|text| !text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.'))
-}
-
 /// `key` is none of the keys `known`, which `haltere explain TABLE` prints, too.
 fn unknown_key<S: AsRef<str>>(key: &str, known: &[S], table: Option<&str>, place: &Place) -> ScenarioError {
     let where_all = table.map(|table| format!("haltere explain {}", snake_case(table)));
@@ -410,148 +329,35 @@ fn snake_case(definition: &str) -> String {
     out
 }
 
-/// What a name of these must be. If they are those of a registry, `haltere list` prints them, too.
-fn rule_of_names(names: &[&str]) -> String {
-    match kinds::of(names) {
-        Some(kind) => rule(kind.names, "names", Some(&format!("haltere list {}", kind.name))),
-        None => rule(names, "names", None),
-    }
-}
-
-fn one_of(value: &Value, names: &[&str], place: &Place) -> Result<(), ScenarioError> {
-    let rule = || rule_of_names(names);
-    match value {
-        Value::String(text) if names.contains(&text.as_str()) => Ok(()),
-        Value::String(text) => Err(place.fault(rule(), shown(value)).hint(did_you_mean(text, names)).unknown_name()),
-        _ => Err(place.fault(rule(), shown(value)).wrong_type()),
-    }
-}
-
-/// Reads a quantity with the units' own parsers; `None` where the format is not one of theirs.
-fn quantity(value: &mut Value, format: &str, place: &Place) -> Option<Result<(), ScenarioError>> {
-    let rule = rule_of(format)?;
-    let text = match &*value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) if format == "probability" => {
-            return Some(Prob::new(number.as_f64().unwrap_or(f64::NAN)).map(drop).map_err(|e| wrong(e, place)));
-        }
-        Value::Number(number) => number.to_string(),
-        other => return Some(Err(place.fault(rule, shown(other)).wrong_type())),
-    };
-    let read = read(format, &text);
-    if read.is_ok() && value.is_number() {
-        *value = Value::String(text);
-    }
-    Some(read.map_err(|e| wrong(e, place)))
-}
-
-fn wrong(error: UnitError, place: &Place) -> ScenarioError {
-    place.fault(error.rule, format!("`{}`", error.got)).hint(error.hint).wrong_unit()
-}
-
-fn read(format: &str, text: &str) -> Result<(), UnitError> {
-    match format {
-        "duration" => text.parse::<Dur>().map(drop),
-        "rate" => text.parse::<Rate>().map(drop),
-        "bytes" => text.parse::<Bytes>().map(drop),
-        "size" => text.parse::<Size>().map(drop),
-        "probability" => text.parse::<Prob>().map(drop),
-        "level" => text.parse::<Level>().map(drop),
-        _ => Ok(()),
-    }
-}
-
-/// What a quantity must be, in the units' own words.
-fn rule_of(format: &str) -> Option<&'static str> {
-    read(format, "?").err().map(|e| e.rule)
-}
-
-fn integer(value: &Value, node: &Node<'_>, place: &Place) -> Result<(), ScenarioError> {
-    let format = node.text("format").unwrap_or_default();
-    let limit = |key: &str| node.get(key).and_then(|n| n.as_i64().map(i128::from).or(n.as_f64().map(|x| x as i128)));
-    let bits = match format {
-        "uint8" => Some((0, i128::from(u8::MAX))),
-        "uint16" => Some((0, i128::from(u16::MAX))),
-        "uint32" => Some((0, i128::from(u32::MAX))),
-        "int32" => Some((i128::from(i32::MIN), i128::from(i32::MAX))),
-        "uint64" | "uint" => Some((0, i128::from(u64::MAX))),
-        _ => None,
-    };
-    let (least, most) = bits.unwrap_or((i128::from(i64::MIN), i128::from(u64::MAX)));
-    let (least, most) =
-        (limit("minimum").map_or(least, |n| n.max(least)), limit("maximum").map_or(most, |n| n.min(most)));
-    let Some(number) = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from)) else {
-        return Err(place.fault("a whole number", shown(value)).wrong_type());
-    };
-    if number < least {
-        return Err(place.fault(format!("at least {least}"), number).out_of_range());
-    }
-    if number > most {
-        return Err(place.fault(format!("at most {most}"), number).out_of_range());
-    }
-    Ok(())
-}
-
-fn number(value: &Value, node: &Node<'_>, place: &Place) -> Result<(), ScenarioError> {
-    let Some(x) = value.as_f64() else {
-        return Err(place.fault("a number", shown(value)).wrong_type());
-    };
-    let limit = |key: &str| node.get(key).and_then(Value::as_f64);
-    let broken = [
-        (limit("minimum").is_some_and(|n| x < n), "at least", limit("minimum")),
-        (limit("maximum").is_some_and(|n| x > n), "at most", limit("maximum")),
-        (limit("exclusiveMinimum").is_some_and(|n| x <= n), "above", limit("exclusiveMinimum")),
-        (limit("exclusiveMaximum").is_some_and(|n| x >= n), "below", limit("exclusiveMaximum")),
-    ];
-    match broken.iter().find(|(bad, _, _)| *bad) {
-        Some((_, word, limit)) => Err(place.fault(format!("{word} {}", limit.unwrap_or_default()), x).out_of_range()),
-        None => Ok(()),
-    }
-}
-
-/// A value as an error message shows it.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "nothing".into(),
-        Value::Bool(on) => format!("`{on}`"),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) if text.chars().count() > 80 => {
-            format!("`{}...`", text.chars().take(77).collect::<String>())
-        }
-        Value::String(text) => format!("`{}`", text.replace(char::is_control, " ")),
-        Value::Array(_) => "a list".into(),
-        Value::Object(_) => "a table".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Adds the formats of all texts in `schema` that must match a pattern.
-    fn quantities<'a>(schema: &'a Value, out: &mut Vec<&'a str>) {
+    /// Adds all tables in `schema`, each with its format or that of the table around it.
+    fn tables<'a>(schema: &'a Value, around: &'a str, out: &mut Vec<(&'a Map<String, Value>, &'a str)>) {
         match schema {
-            Value::Array(items) => items.iter().for_each(|item| quantities(item, out)),
+            Value::Array(items) => items.iter().for_each(|item| tables(item, around, out)),
             Value::Object(keys) => {
-                if keys.contains_key("pattern") {
-                    out.extend(keys.get("format").and_then(Value::as_str));
-                }
-                keys.values().for_each(|value| quantities(value, out));
+                let format = keys.get("format").and_then(Value::as_str).unwrap_or(around);
+                out.push((keys, format));
+                keys.values().for_each(|value| tables(value, format, out));
             }
             _ => {}
         }
     }
 
     #[test]
-    fn every_quantity_of_the_schema_is_checked_with_its_own_parser() {
-        let mut formats = Vec::new();
-        quantities(crate::schema::schema(), &mut formats);
-        assert!(formats.contains(&"level") && formats.contains(&"duration"), "{formats:?}");
-        for format in formats {
-            assert!(
-                rule_of(format).is_some(),
-                "`{format}` has no parser: a wrong text would be called a bug of Haltere"
-            );
+    fn every_text_with_a_pattern_has_a_parser_and_every_whole_number_a_width() {
+        let mut all = Vec::new();
+        tables(crate::schema::schema(), "", &mut all);
+        let texts = || all.iter().filter(|(keys, _)| keys.get("pattern").is_some_and(Value::is_string));
+        let numbers = || all.iter().filter(|(keys, _)| keys.get("type").is_some_and(|name| name == "integer"));
+        assert!(texts().count() > 5 && numbers().count() > 20);
+        for (keys, format) in texts() {
+            assert!(rule_of(format).is_some(), "a wrong text would be called a bug of Haltere: {keys:?}");
+        }
+        for (keys, format) in numbers() {
+            assert!(!format.is_empty(), "a large number would be called a bug of Haltere: {keys:?}");
         }
     }
 }

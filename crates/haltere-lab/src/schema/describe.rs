@@ -76,8 +76,12 @@ fn told_outside(name: &str, language: &str, source: &str, languages: &Outside) -
     for (kind, about) in ALL.iter().filter_map(|kind| Some((kind, kind.outside?))) {
         match about(languages, language, Location { source, folder: "" }) {
             Ok(about) => return Ok(told_about(kind, name, &about)),
-            // The error that has a hint says more than that of the first kind.
-            Err(error) if refused.as_ref().is_none_or(|first: &ParamError| first.hint.is_empty()) => {
+            // An error with a hint says more than that of the first kind.
+            Err(error)
+                if refused
+                    .as_ref()
+                    .is_none_or(|first: &ParamError| first.hint.is_empty() && !error.hint.is_empty()) =>
+            {
                 refused = Some(error)
             }
             Err(_) => {}

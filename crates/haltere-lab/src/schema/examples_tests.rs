@@ -75,7 +75,10 @@ fn every_table_has_an_example() {
     for (name, definition) in schema["$defs"].as_object().expect("definitions") {
         let is_table = definition["type"] == "object" && !name.ends_with("Overrides");
         if is_table && !of_unions.contains(&format!("#/$defs/{name}")) {
-            assert!(examples.contains_key(name), "{name} has no example: add one to EXAMPLES or to its doc comment");
+            assert!(
+                examples.contains_key(name),
+                "{name} has no example: add one to examples.toml or to its doc comment"
+            );
         }
     }
 }
@@ -83,8 +86,8 @@ fn every_table_has_an_example() {
 #[test]
 fn no_example_is_of_something_that_is_gone() {
     let there = examples();
-    for (name, _) in super::EXAMPLES {
-        assert!(there.contains_key(&name.replace('/', " ")), "{name} is in EXAMPLES and not in the schema");
+    for name in super::EXAMPLES.keys().filter(|name| kinds::ALL.iter().all(|kind| kind.name != *name)) {
+        assert!(there.contains_key(&name.replace('/', " ")), "{name} is in examples.toml and not in the schema");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{examples, kinds};
 use crate::scenario::experiment::Experiment;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -68,6 +69,12 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
             }
         }
     }
+}
+
+/// A table, or the value of one of its keys, which then stands for the table.
+pub(crate) fn short_or_table<S: JsonSchema, T: JsonSchema>(key: &str, generator: &mut SchemaGenerator) -> Schema {
+    let options = [generator.subschema_for::<S>(), generator.subschema_for::<T>()];
+    json_schema!({ "anyOf": options, "x-short": key })
 }
 
 /// Whether an experiment has that key at its top.

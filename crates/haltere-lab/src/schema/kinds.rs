@@ -23,9 +23,6 @@ pub(super) struct Kind {
     pub union: &'static str,
     /// The names in the registry's order.
     pub names: &'static [&'static str],
-    /// How one is written in an experiment file: `{name}` and `{table}` stand for its name and its table. Empty if each
-    /// of the kind has an example of its own.
-    pub example: &'static str,
     /// What a mechanism from outside the tree is, by its language and place, if the registry takes such.
     pub outside: Option<AboutOutside>,
 }
@@ -47,7 +44,6 @@ pub(super) const ALL: &[Kind] = &[
         one: "queue discipline",
         union: "LinkQueue",
         names: QueueParams::NAMES,
-        example: "[topology.dumbbell.bottleneck]\nqueue = {table}   # or: queue = \"{name}\"",
         outside: Some(|of, language, at| of.find::<dyn haltere_queue::outside::Maker>(language)?.about(at)),
     },
     Kind {
@@ -55,7 +51,6 @@ pub(super) const ALL: &[Kind] = &[
         one: "flow classifier",
         union: "ClassifierParams",
         names: ClassifierParams::NAMES,
-        example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nclassifier = {table}   # or: classifier = \"{name}\"",
         outside: Some(|of, language, at| of.find::<dyn haltere_queue::classify::outside::Maker>(language)?.about(at)),
     },
     Kind {
@@ -63,7 +58,6 @@ pub(super) const ALL: &[Kind] = &[
         one: "service of class queues",
         union: "ServiceParams",
         names: ServiceParams::NAMES,
-        example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nservice = {table}   # or: service = \"{name}\"",
         outside: None,
     },
     Kind {
@@ -71,7 +65,6 @@ pub(super) const ALL: &[Kind] = &[
         one: "congestion control",
         union: "CongestionParams",
         names: CongestionParams::NAMES,
-        example: "[[traffic]]\nkind = \"bulk\"\ncongestion = {table}   # or: congestion = \"{name}\"",
         outside: Some(|of, language, at| of.find::<dyn haltere_congestion::outside::Maker>(language)?.about(at)),
     },
     Kind {
@@ -79,8 +72,6 @@ pub(super) const ALL: &[Kind] = &[
         one: "path scheduler",
         union: "SchedulerParams",
         names: SchedulerParams::NAMES,
-        example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
-                  multipath.scheduler = {table}   # or: multipath.scheduler = \"{name}\"",
         outside: Some(|of, language, at| of.find::<dyn scheduler::outside::Maker>(language)?.about(at)),
     },
     Kind {
@@ -88,17 +79,14 @@ pub(super) const ALL: &[Kind] = &[
         one: "path correlator",
         union: "CorrelatorParams",
         names: CorrelatorParams::NAMES,
-        example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
-                  multipath.correlators = [{table}]   # or: multipath.correlators = [\"{name}\"]",
         outside: None,
     },
-    Kind { name: "topologies", one: "topology", union: "Topology", names: Topology::NAMES, example: "", outside: None },
+    Kind { name: "topologies", one: "topology", union: "Topology", names: Topology::NAMES, outside: None },
     Kind {
         name: "traffic",
         one: "kind of traffic",
         union: "Traffic",
         names: Traffic::NAMES,
-        example: "",
         outside: Some(|of, language, at| of.find::<dyn haltere_plan::app::outside::Maker>(language)?.about(at)),
     },
 ];

@@ -5,9 +5,12 @@ mod describe;
 mod examples;
 mod generate;
 mod kinds;
+mod node;
 pub(crate) mod outside;
+mod value;
 
 pub use describe::{describe, kinds, names};
 pub(crate) use describe::{has_key, shared_keys};
 pub(crate) use generate::is_top;
 pub use generate::schema;
+pub(crate) use generate::short_or_table;

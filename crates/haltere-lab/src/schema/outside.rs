@@ -5,10 +5,11 @@
 //! key of `--set` or of a sweep names, is always the written form. There the key `source` holds the digest of the code
 //! and the folder from which files count.
 
-use super::check::{Place, check_table};
+use super::check::check_table;
 use super::describe::{find, shared_keys};
 use super::generate::schema;
 use super::kinds::AboutOutside;
+use super::value::Place;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::listed;
 use haltere_units::ParamError;

@@ -5,6 +5,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
+use haltere_plan::Plan;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,6 +28,20 @@ impl Columns {
     }
     pub(super) fn count(&mut self, name: &str, unit: &str, values: impl Iterator<Item = u64>) {
         self.push(name, unit, false, Arc::new(UInt64Array::from_iter_values(values)));
+    }
+    /// A column for each of these figures of a row.
+    pub(super) fn counts<'a, S: 'a>(&mut self, rows: impl Iterator<Item = &'a S> + Clone, figures: &[Count<S>]) {
+        for (name, unit, figure) in figures {
+            self.count(name, unit, rows.clone().map(figure));
+        }
+    }
+    /// The name of each row's flow.
+    pub(super) fn flow(&mut self, plan: &Plan, rows: impl Iterator<Item = u32>) {
+        self.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows);
+    }
+    /// The name of each row's traffic entry.
+    pub(super) fn group(&mut self, plan: &Plan, rows: impl Iterator<Item = u32>) {
+        self.name("group", plan.flows.iter().map(|f| f.group_name()), rows);
     }
     /// Whole numbers, if there are any.
     pub(super) fn count_opt(&mut self, name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) {

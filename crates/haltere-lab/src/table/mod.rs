@@ -7,15 +7,18 @@
 //! | `flow_series` | flow and sample | at_ns, flow, received_bytes, cwnd_bytes, ..., variables of the control |
 //! | `queue_series` | watched queue and sample | at_ns, link, packets, bytes, ..., variables of the discipline |
 //! | `pings` | answered ping | at_ns, flow, rtt_ns |
-//! | `paths` | path of a multipath connection and sample | at_ns, flow, path, cwnd_bytes, srtt_ns, acked_bytes, replicas, dup_acks, ... |
-//! | `coefficients` | pair of paths and verdict of a correlator | at_ns, flow, correlator, path_a, path_b, coefficient, shares |
+//! | `paths` | path of a multipath connection and sample | at_ns, flow, path, cwnd_bytes, srtt_ns, replicas, ... |
+//! | `coefficients` | pair of paths and verdict | at_ns, flow, correlator, path_a, path_b, coefficient, shares |
 //! | `delays` | write of a multipath application with a rate | at_ns, flow, delay_ns |
 //! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
-//! | `completions` | flow of `poisson` or `incast`, response of `web` or `rpc` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
+//! | `completions` | flow that arrives, or response | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, ... |
 //! | `pages` | page of `web` | flow, group, start_ns, load_ns, objects, bytes |
 //! | `segments` | segment of `video` | flow, group, bitrate, bytes, start_ns, fetch_ns, buffer_ns, stall_ns |
 //! | `voices` | flow of `voip` | flow, group, packets, lost, late, delay_ns, jitter_ns, mouth_to_ear_ns, rating, mos |
-//! | `delay_summary` | link or flow | measure (`sojourn`, `rtt`, `one_way`), name, samples, mean, percentiles, jitter, lost |
+//! | `programs` | program of `program` | flow, group, side, command, start_ns, end_ns, status |
+//! | `outputs` | place to which a program wrote | flow, side, name, bytes, text |
+//! | `sockets` | connection of hosts with programs, and direction | from, to, protocol, ports, packets, delivered, marked, payload |
+//! | `delay_summary` | link or flow | measure (`sojourn`, ...), name, samples, mean, percentiles, jitter, lost |
 //! | `delay_bins` | link or flow and bin | measure, name, low_ns, high_ns, samples |
 //! | `queue_state`, `flow_state` | inner variable and sample | at_ns, link or flow, variable, unit, value |
 //! | `packets` | packet and logged link | at_ns, link, flow, bytes, sojourn_ns, fate |
@@ -23,7 +26,7 @@
 //!
 //! `depths` is there only with `[measure] depths = true`, and the four lines above it only with `delays`, `state` and
 //! `packets`. `completions` is there only if flows arrive during the run or requests are answered, and `pages`,
-//! `segments` and `voices` only with `web`, `video` and `voip`. The tables of multipath connections are there only if
+//! `segments` and `voices` only with `web`, `video` and `voip`; `programs`, `outputs` and `sockets` only with `program`. The tables of multipath connections are there only if
 //! there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
@@ -33,6 +36,7 @@
 mod asked;
 mod columns;
 mod multipath;
+mod programs;
 mod qlog;
 mod runs;
 mod series;
@@ -67,6 +71,11 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
     }
     if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Voip(_))) {
         tables.push(("voices", workloads::voices(plan, record)));
+    }
+    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Program(_))) {
+        tables.push(("programs", programs::programs(plan, record)));
+        tables.push(("outputs", programs::outputs(plan, record)));
+        tables.push(("sockets", programs::sockets(plan, record)));
     }
     if plan.links.iter().any(|link| link.count_depths) {
         tables.push(("depths", runs::depths(plan, record)));

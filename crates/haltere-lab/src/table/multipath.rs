@@ -10,9 +10,9 @@ pub(super) fn paths(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.path_series.iter();
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|s| s.flow));
+    table.flow(plan, rows().map(|s| s.flow));
     table.count("path", "", rows().map(|s| u64::from(s.path)));
-    let figures: [Count<PathSample>; 14] = [
+    let figures: &[Count<PathSample>] = &[
         ("cwnd_bytes", "B", |s| s.info.subflow.cwnd.as_u64()),
         ("in_flight_bytes", "B", |s| s.info.subflow.in_flight.as_u64()),
         ("srtt_ns", "ns", |s| s.info.subflow.srtt.as_ns()),
@@ -28,9 +28,7 @@ pub(super) fn paths(plan: &Plan, record: &Record) -> RecordBatch {
         ("timeouts", "", |s| s.info.subflow.timeouts),
         ("recoveries", "", |s| s.info.subflow.recoveries),
     ];
-    for (name, unit, figure) in figures {
-        table.count(name, unit, rows().map(figure));
-    }
+    table.counts(rows(), figures);
     table.finish()
 }
 
@@ -39,7 +37,7 @@ pub(super) fn coefficients(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.coefficients.iter();
     table.count("at_ns", "ns", rows().map(|(_, c)| c.at.as_ns()));
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|(f, _)| *f));
+    table.flow(plan, rows().map(|(f, _)| *f));
     table.count("correlator", "", rows().map(|(_, c)| c.correlator as u64));
     table.count("path_a", "", rows().map(|(_, c)| c.paths.0 as u64));
     table.count("path_b", "", rows().map(|(_, c)| c.paths.1 as u64));
@@ -53,7 +51,7 @@ pub(super) fn delays(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.delays.iter();
     table.count("at_ns", "ns", rows().map(|d| d.at.as_ns()));
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|d| d.flow));
+    table.flow(plan, rows().map(|d| d.flow));
     table.count("delay_ns", "ns", rows().map(|d| d.rtt.as_ns()));
     table.finish()
 }

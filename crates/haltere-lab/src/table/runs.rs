@@ -75,8 +75,8 @@ fn goodput(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Option<f64> {
 pub(super) fn tasks(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.tasks.iter();
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|t| t.flow));
-    table.name("group", plan.flows.iter().map(|f| f.group_name()), rows().map(|t| t.flow));
+    table.flow(plan, rows().map(|t| t.flow));
+    table.group(plan, rows().map(|t| t.flow));
     table.count("file_bytes", "B", rows().map(|t| t.bytes.as_u64()));
     table.count("start_ns", "ns", rows().map(|t| t.start.as_ns()));
     table.count_opt("data_ns", "ns", rows().map(|t| t.data.map(Time::as_ns)));
@@ -91,7 +91,7 @@ pub(super) fn completions(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.completions.iter();
     let nodes = || plan.nodes.iter().map(String::as_str);
     let fct = |c: &Completion| (c.end != Time::NEVER).then(|| c.end.since(c.start));
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|c| c.flow));
+    table.flow(plan, rows().map(|c| c.flow));
     table.name("from", nodes(), rows().map(|c| c.from));
     table.name("to", nodes(), rows().map(|c| c.to));
     table.count("bytes", "B", rows().map(|c| c.bytes));

@@ -11,9 +11,9 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.flow_series.iter();
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|s| s.flow));
+    table.flow(plan, rows().map(|s| s.flow));
     table.count("received_bytes", "B", rows().map(|s| s.received));
-    let figures: [Count<Info>; 13] = [
+    let figures: &[Count<Info>] = &[
         ("cwnd_bytes", "B", |i| i.cwnd.as_u64()),
         ("in_flight_bytes", "B", |i| i.in_flight.as_u64()),
         ("srtt_ns", "ns", |i| i.srtt.as_ns()),
@@ -45,7 +45,7 @@ pub(super) fn queues(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.queue_series.iter();
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
     table.name("link", plan.links.iter().map(|l| l.name.as_str()), rows().map(|s| s.link));
-    let figures: [Count<QueueSample>; 6] = [
+    let figures: &[Count<QueueSample>] = &[
         ("packets", "packets", |s| u64::from(s.packets)),
         ("bytes", "B", |s| s.bytes),
         ("ring_packets", "packets", |s| u64::from(s.ring_packets)),
@@ -53,9 +53,7 @@ pub(super) fn queues(plan: &Plan, record: &Record) -> RecordBatch {
         ("marked", "packets", |s| s.marked),
         ("sent_bytes", "B", |s| s.sent_bytes),
     ];
-    for (name, unit, figure) in figures {
-        table.count(name, unit, rows().map(figure));
-    }
+    table.counts(rows(), figures);
     table.variables("queue", rows().map(|s| s.vars.as_slice()));
     table.finish()
 }
@@ -64,7 +62,7 @@ pub(super) fn pings(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.pings.iter();
     table.count("at_ns", "ns", rows().map(|p| p.at.as_ns()));
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|p| p.flow));
+    table.flow(plan, rows().map(|p| p.flow));
     table.count("rtt_ns", "ns", rows().map(|p| p.rtt.as_ns()));
     table.finish()
 }

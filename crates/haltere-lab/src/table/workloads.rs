@@ -6,18 +6,12 @@ use haltere_plan::record::{PageRecord, SegmentRecord, VoiceRecord};
 use haltere_plan::{Plan, Record};
 use haltere_units::Time;
 
-/// A table that begins with the flow and the traffic entry of each row.
-fn of_flows(plan: &Plan, flows: impl Iterator<Item = u32> + Clone) -> Columns {
-    let mut table = Columns::default();
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), flows.clone());
-    table.name("group", plan.flows.iter().map(|f| f.group_name()), flows);
-    table
-}
-
 /// One row a web page.
 pub(super) fn pages(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.pages.iter();
-    let mut table = of_flows(plan, rows().map(|p| p.flow));
+    let mut table = Columns::default();
+    table.flow(plan, rows().map(|p| p.flow));
+    table.group(plan, rows().map(|p| p.flow));
     table.count("start_ns", "ns", rows().map(|p| p.start.as_ns()));
     let load = |p: &PageRecord| (p.end != Time::NEVER).then(|| p.end.since(p.start).as_ns());
     table.count_opt("load_ns", "ns", rows().map(load));
@@ -29,17 +23,17 @@ pub(super) fn pages(plan: &Plan, record: &Record) -> RecordBatch {
 /// One row a segment of video.
 pub(super) fn segments(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.segments.iter();
-    let mut table = of_flows(plan, rows().map(|s| s.flow));
-    let figures: [Count<SegmentRecord>; 5] = [
+    let mut table = Columns::default();
+    table.flow(plan, rows().map(|s| s.flow));
+    table.group(plan, rows().map(|s| s.flow));
+    let figures: &[Count<SegmentRecord>] = &[
         ("bitrate_bps", "bit/s", |s| s.bitrate.as_bps()),
         ("bytes", "B", |s| s.bytes),
         ("start_ns", "ns", |s| s.start.as_ns()),
         ("buffer_ns", "ns", |s| s.buffered.as_ns()),
         ("stall_ns", "ns", |s| s.stalled.as_ns()),
     ];
-    for (name, unit, figure) in figures {
-        table.count(name, unit, rows().map(figure));
-    }
+    table.counts(rows(), figures);
     let fetch = |s: &SegmentRecord| (s.end != Time::NEVER).then(|| s.end.since(s.start).as_ns());
     table.count_opt("fetch_ns", "ns", rows().map(fetch));
     table.finish()
@@ -48,8 +42,10 @@ pub(super) fn segments(plan: &Plan, record: &Record) -> RecordBatch {
 /// One row a flow of a telephone call.
 pub(super) fn voices(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.voices.iter();
-    let mut table = of_flows(plan, rows().map(|v| v.flow));
-    let figures: [Count<VoiceRecord>; 6] = [
+    let mut table = Columns::default();
+    table.flow(plan, rows().map(|v| v.flow));
+    table.group(plan, rows().map(|v| v.flow));
+    let figures: &[Count<VoiceRecord>] = &[
         ("packets", "packets", |v| v.sent),
         ("lost", "packets", |v| v.lost),
         ("late", "packets", |v| v.late),
@@ -57,9 +53,7 @@ pub(super) fn voices(plan: &Plan, record: &Record) -> RecordBatch {
         ("jitter_ns", "ns", |v| v.jitter.as_ns()),
         ("mouth_to_ear_ns", "ns", |v| v.mouth_to_ear.as_ns()),
     ];
-    for (name, unit, figure) in figures {
-        table.count(name, unit, rows().map(figure));
-    }
+    table.counts(rows(), figures);
     table.number_opt("rating", "", rows().map(|v| Some(v.rating)));
     table.number_opt("mos", "", rows().map(|v| Some(v.mos)));
     table.finish()

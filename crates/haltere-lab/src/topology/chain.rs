@@ -1,12 +1,6 @@
 //! Nodes in a row.
 
-use super::context::{Context, TopologyKind};
-use super::direction::{both, slowest, watched};
-use super::link::LinkSpec;
-use super::network::NetworkDraft;
-use crate::error::{Fault, FaultKind, ScenarioError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// Nodes in a row, each joined to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

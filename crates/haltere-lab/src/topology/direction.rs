@@ -8,7 +8,7 @@ use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 
 /// One direction of a link as written.
 #[derive(Clone)]
-pub(crate) struct Direction {
+pub(crate) struct DirectionDraft {
     pub(crate) link: LinkSpec,
     pub(crate) ring: Option<u32>,
     pub(crate) mpu: Bytes,
@@ -18,7 +18,7 @@ pub(crate) struct Direction {
 }
 
 /// Both directions of a link, the second with its overrides.
-pub(crate) fn both(link: &LinkSpec, place: &str) -> Result<[Direction; 2], ScenarioError> {
+pub(crate) fn both(link: &LinkSpec, place: &str) -> Result<[DirectionDraft; 2], ScenarioError> {
     let mut reverse = link
         .reverse
         .apply(link)
@@ -33,7 +33,7 @@ fn reverse_path(link: &LinkSpec, place: &str) -> String {
     if link.reverse.is_empty() { place.into() } else { format!("{place}.reverse") }
 }
 
-fn direction(mut link: LinkSpec, path: &str, place: String) -> Result<Direction, ScenarioError> {
+fn direction(mut link: LinkSpec, path: &str, place: String) -> Result<DirectionDraft, ScenarioError> {
     if link.rate == Some(Rate::ZERO) {
         let hint = "leave it out for a link on which packets take no time";
         return Err(Fault::new(path, "rate", "above zero", Rate::ZERO).hint(hint).out_of_range());
@@ -49,7 +49,7 @@ fn direction(mut link: LinkSpec, path: &str, place: String) -> Result<Direction,
     check_impairments(&link, path)?;
     link.loss.check(path)?;
     let varying = varying::of(&mut link, path)?;
-    Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
+    Ok(DirectionDraft { link, ring, mpu: Bytes::ZERO, varying, place })
 }
 
 fn check_impairments(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
@@ -70,7 +70,7 @@ fn check_impairments(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
 }
 
 /// The least rate of all directions.
-pub(crate) fn slowest(links: &[[Direction; 2]]) -> Option<Rate> {
+pub(crate) fn slowest(links: &[[DirectionDraft; 2]]) -> Option<Rate> {
     links.iter().flatten().filter_map(|d| d.link.rate).min()
 }
 

@@ -1,14 +1,8 @@
 //! Pairs of hosts on both sides of one bottleneck.
 
-use super::context::{Context, TopologyKind};
-use super::direction::{Direction, both};
-use super::link::LinkSpec;
-use super::network::{Hint, NetworkDraft};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use haltere_plan::rng::Rng;
 use haltere_units::{Dur, Prob};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and
 /// `right`.
@@ -89,12 +83,12 @@ impl Dumbbell {
     /// spread evenly. A round trip crosses four access links.
     fn shifts(
         &self,
-        core: &[Direction; 2],
-        access: &[Direction; 2],
+        core: &[DirectionDraft; 2],
+        access: &[DirectionDraft; 2],
         context: &Context<'_>,
     ) -> Result<Vec<i128>, ScenarioError> {
         let pairs = self.pairs as usize;
-        let delay = |both: &[Direction; 2]| both.iter().map(|d| i128::from(d.link.delay.as_ns())).sum::<i128>();
+        let delay = |both: &[DirectionDraft; 2]| both.iter().map(|d| i128::from(d.link.delay.as_ns())).sum::<i128>();
         let rtt = delay(core) + 2 * delay(access);
         let most = (rtt as f64 * self.rtt_spread.as_f64() / 4.0).round() as i128;
         let least = access.iter().map(|d| i128::from(d.link.delay.as_ns())).min().unwrap_or(0);

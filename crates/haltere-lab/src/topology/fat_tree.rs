@@ -1,13 +1,6 @@
 //! Hosts under three tiers of equal switches.
 
-use super::context::{Context, TopologyKind};
-use super::direction::both;
-use super::failure::Failures;
-use super::link::LinkSpec;
-use super::network::{Hint, NetworkDraft};
-use crate::error::{Fault, FaultKind, ScenarioError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A fat tree of switches with `k` ports (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008). It has k pods and k^2/4 core
 /// switches (`core1` ..). A pod has k/2 edge switches (`edge1.1`: pod and number) with k/2 hosts each, and k/2

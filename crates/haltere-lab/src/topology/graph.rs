@@ -1,13 +1,6 @@
 //! Any nodes and links.
 
-use super::context::{Context, TopologyKind};
-use super::direction::{both, slowest, watched};
-use super::failure::Failures;
-use super::link::LinkSpec;
-use super::network::NetworkDraft;
-use crate::error::{Fault, FaultKind, ScenarioError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// Any nodes and links. A packet takes the path of the fewest links. Of several it takes the path of the least delay,
 /// then the one given first.

@@ -1,14 +1,7 @@
 //! Hosts at leaf switches, each of which is joined to every spine switch.
 
-use super::context::{Context, TopologyKind};
-use super::direction::both;
-use super::failure::Failures;
-use super::link::LinkSpec;
-use super::network::{Hint, NetworkDraft};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use crate::limits::LINKS;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Hosts, `h1` .. `hN` from leaf to leaf, at the switches `leaf1` ... Each leaf is joined to every switch of `spine1`
 /// ... Each flow takes one of the shortest paths by a hash of its ends and ports with the random seed (ECMP).

@@ -9,10 +9,11 @@ pub(crate) mod context;
 mod direction;
 pub(crate) mod drawing;
 mod failure;
-mod kind;
+pub(crate) mod kind;
 mod link;
 mod loss;
 pub(crate) mod network;
+mod prelude;
 pub(crate) mod trace;
 mod varying;
 
@@ -29,7 +30,10 @@ macro_rules! kinds {
         #[serde(rename_all = "snake_case")]
         #[allow(clippy::large_enum_variant, reason = "there is one in an experiment")]
         pub enum Topology {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the kind's own table")] $variant($module::$variant)),+
+            $(
+                #[expect(missing_docs, reason = "the schema takes the text of the kind's own table")]
+                $variant($module::$variant)
+            ),+
         }
 
         impl Topology {

@@ -2,15 +2,9 @@
 //! Source: Felix, Steuck, Santos, Nogueira, "Escalonador de Pacotes para Transmissão por Multi-caminhos
 //! Não-Correlacionados em Redes Heterogêneas sem Fio", figure 5 and table 1.
 
-use super::context::{Context, TopologyKind};
-use super::direction::{both, watched};
-use super::link::LinkSpec;
-use super::network::NetworkDraft;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use crate::scenario::overrides::Overrides;
 use haltere_units::{Dur, Prob, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A source with two interfaces, `s1` (Wi-Fi, behind `r1`) and `s2` (cellular, behind `r2`), and a destination with
 /// two, `d1` and `d2`: figure 5 and table 1 of Felix et al. on redundant scheduling over uncorrelated paths. Path A,

@@ -1,10 +1,11 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
-use super::direction::Direction;
+use super::direction::DirectionDraft;
 use super::link::{Handover, LinkSpec};
 use super::trace::TraceSpec;
 use super::trace::leo::Leo;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::{HANDOVERS, LONGEST};
 use crate::names::{did_you_mean, rule};
 use crate::traffic::draft::FlowDraft;
 use haltere_plan::FULL_PACKET;
@@ -72,13 +73,19 @@ pub(crate) struct RoundTrip {
 
 impl NetworkDraft {
     /// Draws what changes on the links over satellites. Both directions draw from one stream.
-    pub(crate) fn draw_leo(&mut self, duration: Dur, seed: u64) {
+    pub(crate) fn draw_leo(&mut self, duration: Dur, seed: u64) -> Result<(), ScenarioError> {
         for (index, leo) in std::mem::take(&mut self.leo) {
+            if duration.as_ns() / leo.interval.as_ns() > HANDOVERS {
+                let rule = format!("so long that a run has at most {HANDOVERS} hand-overs");
+                let place = format!("{}.trace", self.places[index]);
+                return Err(Fault::new(place, "interval", rule, leo.interval).out_of_range());
+            }
             let link = &mut self.links[index];
             let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
             let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
             link.varying = Some(Box::new(leo.draw(&mut rng, duration, link.loss)));
         }
+        Ok(())
     }
     /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
     pub(crate) fn set_means(&mut self, duration: Dur, framing: Bytes) {
@@ -136,7 +143,7 @@ impl NetworkDraft {
         &mut self,
         from: usize,
         to: usize,
-        directions: &[Direction; 2],
+        directions: &[DirectionDraft; 2],
         watched: impl Fn(&LinkSpec) -> bool,
     ) {
         for (direction, (from, to)) in directions.iter().zip([(from, to), (to, from)]) {
@@ -145,7 +152,7 @@ impl NetworkDraft {
     }
 
     /// Adds one direction of a link.
-    pub(crate) fn lay(&mut self, from: usize, to: usize, direction: &Direction, watched: bool) {
+    pub(crate) fn lay(&mut self, from: usize, to: usize, direction: &DirectionDraft, watched: bool) {
         let base = format!("{}>{}", self.nodes[from], self.nodes[to]);
         let count = self.link_names.entry(base.clone()).or_insert(0);
         *count += 1;
@@ -188,10 +195,18 @@ impl NetworkDraft {
     pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<RoundTrip>, ScenarioError> {
         let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));
         let mut paths = Vec::with_capacity(flows.len());
+        let longest: Vec<Dur> = self.links.iter().map(longest_delay).collect();
         let ends = |flow: &FlowDraft| flow.plan.app.ends(flow.plan.from, flow.plan.to);
         for (flow, (from, to)) in flows.iter().flat_map(|flow| ends(flow).into_iter().map(move |ends| (flow, ends))) {
             match (routes.path(from, to), routes.path(to, from)) {
-                (Some(there), Some(back)) => paths.push(RoundTrip { there, back }),
+                (Some(there), Some(back)) => {
+                    let rtt = there.iter().chain(&back).fold(Dur::ZERO, |sum, &link| sum.saturating_add(longest[link]));
+                    if rtt > LONGEST {
+                        let rule = format!("a node with a round trip of at most {LONGEST}, a year");
+                        return Err(Fault::new(&flow.place, "to", rule, rtt).out_of_range());
+                    }
+                    paths.push(RoundTrip { there, back });
+                }
                 _ => {
                     let rule = format!("a node that can be reached from `{}`", self.nodes[flow.from_written]);
                     let got = format!("`{}`", self.nodes[flow.to_written]);
@@ -219,6 +234,14 @@ impl NetworkDraft {
             link.rtt = median(rtts).or(all);
         }
     }
+}
+
+/// The most time that a packet needs on a line, besides that of its transmission.
+fn longest_delay(link: &LinkPlan) -> Dur {
+    let steps = link.varying.iter().filter_map(|varying| varying.delay.as_ref());
+    let delays = steps.flat_map(|delay| delay.steps.iter().map(|step| step.1).chain([delay.first]));
+    let held_back = link.impairments.as_ref().map_or(Dur::ZERO, |line| line.reorder_by);
+    delays.fold(link.delay, Dur::max).saturating_add(link.jitter).saturating_add(held_back)
 }
 
 /// The median: of an even number, halfway between the two in the middle.

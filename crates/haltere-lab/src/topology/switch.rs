@@ -1,16 +1,11 @@
 //! Hosts around one switch: one processor that all packets share, or an ingress thread and several egress threads
 //! (BMv2).
 
-use super::context::{Context, TopologyKind};
-use super::direction::{Direction, both};
-use super::link::{LinkSpec, default_queue};
-use super::network::{Hint, NetworkDraft};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::link::default_queue;
+use super::prelude::*;
 use haltere_plan::FULL_PACKET;
 use haltere_plan::LinkQueue;
 use haltere_units::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Hosts, `h1` .. `hN`, around one switch. Every packet, whatever its output, waits for the same processor, as in a
 /// software switch. The switch is two nodes: packets enter at `switch` and leave from `switch.out`. The processor is
@@ -143,7 +138,7 @@ impl Egress {
 }
 
 /// The processor as a link: with the same work for every packet, each takes the time of a full one.
-fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<Direction, ScenarioError> {
+fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<DirectionDraft, ScenarioError> {
     let fault = |name: &str, rule: &str, got: String| Fault::new(place, name, rule, got);
     let full = Bytes::new(FULL_PACKET) + framing;
     let (rate, mpu) = match (processor.rate, processor.packet_rate) {
@@ -167,5 +162,5 @@ fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<Direc
         }
     };
     let link = LinkSpec { rate: Some(rate), queue: processor.queue.clone(), ..LinkSpec::default() };
-    Ok(Direction { link, ring: None, mpu, varying: None, place: place.into() })
+    Ok(DirectionDraft { link, ring: None, mpu, varying: None, place: place.into() })
 }

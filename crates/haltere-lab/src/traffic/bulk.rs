@@ -1,25 +1,16 @@
 //! TCP that always has something to send, or sends a number of bytes.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, BulkPlan};
-use haltere_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::BulkPlan;
 
 /// TCP that always has something to send, or sends `bytes` and closes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Bulk {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Bytes that each flow sends in all. If it is not given, a flow never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
@@ -29,9 +20,6 @@ impl TrafficKind for Bulk {
     fn about() -> About {
         let example = "congestion = [\"cubic\", \"reno\"]";
         About { endless_without: Some(&["bytes"]), example, ..About::TCP }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.some_bytes(self.bytes)?;

@@ -1,22 +1,15 @@
 //! UDP at a constant rate.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use crate::error::ScenarioError;
+use super::prelude::*;
 use haltere_plan::app::MAX_DATAGRAM;
-use haltere_plan::plan::{AppPlan, CbrPlan};
-use haltere_units::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use haltere_plan::plan::CbrPlan;
 
 /// UDP at a constant rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Cbr {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// Payload rate.
     pub rate: Rate,
     /// Payload bytes of a packet.
@@ -30,9 +23,6 @@ pub struct Cbr {
 impl TrafficKind for Cbr {
     fn about() -> About {
         About { example: "rate = \"1Mbit\"\npairs = [1]", ..About::PLAIN }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.positive_rate(self.rate)?;

@@ -1,9 +1,9 @@
 //! Between whom the flows of an entry run, and when: the keys that all kinds share.
 
+use crate::topology::kind::kind;
 use haltere_units::Dur;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 
 /// Between whom flows run, how many, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -107,49 +107,18 @@ impl Direction {
     }
 }
 
-/// Pairs of hosts.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Pairs {
-    /// Every pair.
-    All,
-    /// These, counted from 1.
-    These(Vec<u32>),
+kind! {
+    /// The word `all`.
+    AllPairs, All, "all"
 }
 
-impl Serialize for Pairs {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Pairs::All => s.serialize_str("all"),
-            Pairs::These(numbers) => numbers.serialize(s),
-        }
-    }
-}
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Pairs, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            These(Vec<u32>),
-            All(Cow<'static, str>),
-        }
-        match Written::deserialize(d)? {
-            Written::These(numbers) => Ok(Pairs::These(numbers)),
-            Written::All(text) if text == "all" => Ok(Pairs::All),
-            Written::All(_) => Err(serde::de::Error::custom("pairs are `all` or a list of numbers")),
-        }
-    }
-}
-impl JsonSchema for Pairs {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Pairs".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "anyOf": [
-            { "const": "all" },
-            { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 1 } }
-        ] })
-    }
+/// Pairs of hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Pairs {
+    /// Every pair.
+    All(AllPairs),
+    /// These, counted from 1.
+    These(#[schemars(length(min = 1), inner(range(min = 1)))] Vec<u32>),
 }

@@ -4,7 +4,7 @@ use super::draft::FlowDraft;
 use super::ends::{Direction, Ends, Pairs, Starts};
 use super::kind::{About, TrafficKind};
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::limits::FLOWS;
+use crate::limits::{FLOWS, LONGEST};
 use crate::topology::network::NetworkDraft;
 use haltere_plan::plan::{DurationDistribution, FlowPlan};
 use haltere_plan::rng::Rng;
@@ -23,6 +23,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) outside: &'a Outside,
     pub(crate) network: &'a NetworkDraft,
     pub(crate) kind: &'a dyn TrafficKind,
+    /// The nodes and times of its flows.
+    pub(crate) ends: &'a Ends,
     pub(crate) about: About,
     pub(crate) group: usize,
     /// Its place in the experiment, e.g. `traffic[0]`.
@@ -51,7 +53,7 @@ impl Entry<'_> {
     }
 
     pub(crate) fn flows(&self) -> Result<Vec<FlowDraft>, ScenarioError> {
-        let (kind, ends) = (self.kind, self.ends());
+        let (kind, ends) = (self.kind, self.ends);
         self.left_out(self.about.without)?;
         let pairs = kind.pairs(self)?;
         let count = ends.count.saturating_mul(kind.flows_of_a_pair());
@@ -95,13 +97,8 @@ impl Entry<'_> {
         if self.about.arrivals {
             return Dur::ZERO;
         }
-        let jitter = DurationDistribution::Uniform(Dur::ZERO, self.ends().jitter);
+        let jitter = DurationDistribution::Uniform(Dur::ZERO, self.ends.jitter);
         Rng::new(self.seed, &format!("{name} start")).span(jitter)
-    }
-
-    /// The nodes and times of its flows.
-    pub(crate) fn ends(&self) -> &Ends {
-        self.kind.ends()
     }
 
     /// The key `name` of this entry must be `rule`, but is `got`.
@@ -111,7 +108,7 @@ impl Entry<'_> {
 
     /// Every one of so many pairs starts before the end, and before the stop.
     fn check_times(&self, pairs: u64) -> Result<(), ScenarioError> {
-        let (ends, end) = (self.ends(), self.duration);
+        let (ends, end) = (self.ends, self.duration);
         let drawn = self.about.arrivals;
         let lists = match &ends.start {
             Starts::RoundRobin(starts) if drawn => {
@@ -150,7 +147,7 @@ impl Entry<'_> {
 
     /// The nodes between which the entry's flows run: `pairs`, or `from` and `to`.
     pub(crate) fn pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
-        let ends = self.ends();
+        let ends = self.ends;
         match (&ends.from, &ends.to) {
             (None, None) if !self.network.pairs.is_empty() => self.numbered_pairs(),
             (Some(from), Some(to)) => {
@@ -180,7 +177,7 @@ impl Entry<'_> {
     pub(crate) fn numbered_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let pairs = &self.network.pairs;
         let all = pairs.len() as u64;
-        let Some(Pairs::These(numbers)) = &self.ends().pairs else { return Ok(pairs.clone()) };
+        let Some(Pairs::These(numbers)) = &self.ends.pairs else { return Ok(pairs.clone()) };
         if let Some((i, wrong)) = numbers.iter().enumerate().find(|(_, n)| !(1..=all).contains(&u64::from(**n))) {
             return Err(self.fault(&format!("pairs[{i}]"), format!("from 1 to {all}"), wrong).out_of_range());
         }
@@ -205,6 +202,16 @@ impl Entry<'_> {
     /// The rate of a source is not zero.
     pub(crate) fn positive_rate(&self, rate: Rate) -> Result<(), ScenarioError> {
         if rate == Rate::ZERO { Err(self.fault("rate", "above zero", rate).out_of_range()) } else { Ok(()) }
+    }
+
+    /// A source writes so many bytes at a time, at that rate: one write takes no longer than the longest time.
+    pub(crate) fn writes(&self, rate: Rate, packet: Bytes) -> Result<(), ScenarioError> {
+        self.positive_rate(rate)?;
+        if rate.time_for(packet) <= LONGEST {
+            return Ok(());
+        }
+        let rule = format!("so small that a write takes at most {LONGEST}, a year, at {rate}");
+        Err(self.fault("packet", rule, packet).out_of_range())
     }
 
     /// A payload of at least one byte and at most `most`.

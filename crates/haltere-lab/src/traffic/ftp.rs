@@ -1,15 +1,7 @@
 //! Files uploaded by FTP.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, FtpPlan, TcpPlan, Work};
-use haltere_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::{FtpPlan, TcpPlan, Work};
 use std::sync::Arc;
 
 /// Uploads by FTP. Each has a control connection with its dialogue and a data connection. Either every file is uploaded
@@ -19,10 +11,9 @@ use std::sync::Arc;
 pub struct Ftp {
     /// Between whom and when: `from` uploads to `to`. `count` is how often the whole work is done side by side.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of all connections.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Sizes of the files.
     #[schemars(length(min = 1, max = 100_000))]
     pub files: Vec<Bytes>,
@@ -48,9 +39,6 @@ impl TrafficKind for Ftp {
             example: "files = [\"10kB\", \"1MB\"]\ntasks = 2",
             ..About::TCP
         }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     /// One for each file, or for each task at a time.
     fn flows_of_a_pair(&self) -> u32 {

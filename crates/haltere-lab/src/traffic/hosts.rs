@@ -40,7 +40,7 @@ impl Entry<'_> {
     }
     /// Between which nodes flows that arrive run: the pairs that the entry names, in its direction, or any two hosts.
     pub(crate) fn between(&self) -> Result<Between, ScenarioError> {
-        let ends = self.ends();
+        let ends = self.ends;
         if ends.pairs.is_none() && ends.from.is_none() && ends.to.is_none() {
             self.left_out(&["direction"])?;
             return Ok(Between::Hosts(self.hosts()?.into()));
@@ -49,7 +49,7 @@ impl Entry<'_> {
     }
     /// Keys of `Ends` that have no place in this kind of traffic.
     pub(crate) fn left_out(&self, keys: &[&str]) -> Result<(), ScenarioError> {
-        let (ends, default) = (self.ends(), Ends::default());
+        let (ends, default) = (self.ends, Ends::default());
         let given = |key: &str| match key {
             "pairs" => ends.pairs.is_some(),
             "from" => ends.from.is_some(),
@@ -108,8 +108,8 @@ impl Entry<'_> {
         let mut is_host = vec![false; self.network.nodes.len()];
         hosts.iter().for_each(|host| is_host[*host] = true);
         let rates = self.network.links.iter().filter(|link| is_host[link.from]).map(|link| link.rate);
-        let sum: Option<u64> = rates.map(|rate| rate.map(|r| r.as_bps())).sum();
-        sum.map(Rate::from_bps)
+        let sum: Option<f64> = rates.map(|rate| rate.map(|r| r.as_bps_f64())).sum();
+        sum.map(|bps| Rate::from_bps(bps as u64))
     }
     /// The rate of all pairs together at which a link of their paths is full, if each pair sends as much as any other.
     fn bottleneck_rate(&self, pairs: &[(usize, usize)]) -> Option<Rate> {

@@ -1,19 +1,8 @@
 //! Many hosts send to one at a time, in rounds.
 
-use super::duration::a_second;
-use super::ends::Ends;
-use super::entry::Entry;
-use super::hosts::Arriving;
-use super::kind::{About, TrafficKind};
-use super::sizes::SizesSpec;
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, Between, Pattern};
+use super::prelude::*;
+use haltere_plan::plan::{Between, Pattern};
 use haltere_plan::sizes::SizeDistribution;
-use haltere_units::{Bytes, Dur};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// TCP flows that start together, in rounds.
 ///
@@ -32,12 +21,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Incast {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows, with one congestion control.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Flows of a round. Each comes from another host or pair, as long as there are so many.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub senders: u32,
@@ -63,9 +50,6 @@ impl TrafficKind for Incast {
     fn about() -> About {
         let example = "senders = 3\nbytes = \"64kB\"\ninterval = \"500ms\"";
         About { example, ..About::ARRIVALS }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         Ok(Entry::stand_in(&self.between(entry)?))

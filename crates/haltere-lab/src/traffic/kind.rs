@@ -1,6 +1,5 @@
 //! The trait of traffic kinds, and the properties of a kind that reports use.
 
-use super::ends::Ends;
 use super::entry::Entry;
 use crate::error::ScenarioError;
 use haltere_plan::plan::AppPlan;
@@ -12,8 +11,6 @@ pub(crate) trait TrafficKind {
     fn about() -> About
     where
         Self: Sized;
-    /// The nodes and times of its flows.
-    fn ends(&self) -> &Ends;
     /// The nodes between which its flows run: those of `pairs`, or `from` and `to`, if the kind says nothing else.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         entry.pairs()
@@ -22,8 +19,8 @@ pub(crate) trait TrafficKind {
     fn flows_of_a_pair(&self) -> u32 {
         1
     }
-    /// The plans of its flows. Several plans are assigned to the flows round-robin. Everything that can be wrong is found
-    /// here.
+    /// The plans of its flows. Several plans are assigned to the flows round-robin. Everything that can be wrong is
+    /// found here.
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError>;
 }
 
@@ -42,7 +39,7 @@ pub struct About {
     pub completions: bool,
     /// The table that holds its own results beside `flows`.
     pub table: Option<&'static str>,
-    /// Keys of [`Ends`] that have no place in its entries.
+    /// Keys of [`Ends`](super::ends::Ends) that have no place in its entries.
     pub without: &'static [&'static str],
     /// Its flows always have something to send, unless the entry gives one of these keys. `None`: they never do.
     pub endless_without: Option<&'static [&'static str]>,

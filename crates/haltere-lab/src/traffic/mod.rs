@@ -14,6 +14,7 @@ mod ends;
 pub(crate) mod entry;
 mod hosts;
 pub(crate) mod kind;
+mod prelude;
 mod sizes;
 mod tcp;
 
@@ -34,7 +35,10 @@ macro_rules! kinds {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Traffic {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the kind's own table")] $variant($module::$variant),)+
+            $(
+                #[expect(missing_docs, reason = "the schema takes the text of the kind's own table")]
+                $variant($module::$variant),
+            )+
             /// A source from outside the tree. It is not in `NAMES`, and the schema does not have it.
             #[schemars(skip)]
             $foreign($outside::$foreign),
@@ -46,7 +50,10 @@ macro_rules! kinds {
 
             /// The name of this kind.
             pub fn kind(&self) -> &'static str {
-                match self { $(Traffic::$variant(_) => stringify!($module),)+ Traffic::$foreign(_) => stringify!($outside) }
+                match self {
+                    $(Traffic::$variant(_) => stringify!($module),)+
+                    Traffic::$foreign(_) => stringify!($outside),
+                }
             }
             /// The name of this kind in results: that of a source from outside the tree is its class's.
             pub fn label(&self) -> &str {
@@ -56,6 +63,10 @@ macro_rules! kinds {
             pub fn about(name: &str) -> Option<About> {
                 $(if name == stringify!($module) { return Some($module::$variant::about()); })+
                 (name == stringify!($outside)).then($outside::$foreign::about)
+            }
+            /// The nodes and times of its flows.
+            pub(crate) fn ends(&self) -> &ends::Ends {
+                match self { $(Traffic::$variant(kind) => &kind.ends,)+ Traffic::$foreign(kind) => &kind.ends }
             }
             /// The entry as any kind.
             pub(crate) fn as_kind(&self) -> &dyn TrafficKind {
@@ -80,6 +91,7 @@ kinds! {
     Replay, replay;
     Video, video;
     Voip, voip;
+    Program, program;
     @outside Outside, outside;
 }
 

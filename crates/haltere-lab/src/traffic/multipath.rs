@@ -1,29 +1,20 @@
 //! A stream over several paths.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::ScenarioError;
-use crate::error::{Fault, FaultKind};
-use haltere_plan::plan::{AppPlan, MultipathPlan, PathPlan};
+use super::prelude::*;
+use haltere_plan::plan::{MultipathPlan, PathPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::Scheduler;
-use haltere_units::{Bytes, Dur, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Multipath TCP: one stream over several subflows. Each interface of a host is a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Multipath {
-    /// Name and times. The nodes are in `paths`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of the subflows. `congestion` has one for all of them: `lia`, `olia` and `balia` are coupled, the others
     /// are not.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The paths in the order of joining.
     #[schemars(length(min = 1, max = 16))]
     pub paths: Vec<PathEnds>,
@@ -69,9 +60,6 @@ impl TrafficKind for Multipath {
             ..About::TCP
         }
     }
-    fn ends(&self) -> &Ends {
-        &self.ends
-    }
     /// The nodes of the first path: between them the flow is shown.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let ends = &self.ends;
@@ -95,14 +83,12 @@ impl TrafficKind for Multipath {
             .check(tcp[0].sender.mss)
             .and_then(|()| Scheduler::new(&self.multipath.scheduler, &entry.origin()).map(drop))
             .map_err(|e| Fault::param(format!("{}.multipath", entry.place), e).out_of_range())?;
-        if self.rate == Some(Rate::ZERO) {
-            return Err(fault("rate", "above zero", Rate::ZERO.to_string()));
-        }
         for (name, bytes) in [("packet", Some(self.packet)), ("bytes", self.bytes)] {
             if bytes == Some(Bytes::ZERO) {
                 return Err(fault(name, "at least 1B", Bytes::ZERO.to_string()));
             }
         }
+        self.rate.map_or(Ok(()), |rate| entry.writes(rate, self.packet))?;
         let paths = self.paths.iter().enumerate().map(|(i, path)| self.path(entry, path, i));
         let paths = paths.collect::<Result<Vec<_>, ScenarioError>>()?;
         let plan = |tcp| MultipathPlan {

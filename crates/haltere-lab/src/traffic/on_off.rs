@@ -1,28 +1,16 @@
 //! TCP whose application writes at a rate while it is on.
 
-use super::duration::DurationSpec;
-use super::duration::one_second;
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, DurationDistribution, OnOffPlan};
-use haltere_units::{Bytes, Dur, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::{DurationDistribution, OnOffPlan};
 
 /// TCP whose application writes at a rate while it is on, and is silent while it is off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OnOff {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The rate at which the application writes while it is on.
     pub rate: Rate,
     /// Bytes of one write.
@@ -54,12 +42,9 @@ impl TrafficKind for OnOff {
     fn about() -> About {
         About { example: "rate = \"2Mbit\"\non = { exponential = \"1s\" }", ..About::TCP }
     }
-    fn ends(&self) -> &Ends {
-        &self.ends
-    }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        entry.positive_rate(self.rate)?;
         entry.payload("packet", self.packet, u64::from(u32::MAX))?;
+        entry.writes(self.rate, self.packet)?;
         let (on, off) = (entry.duration("on", &self.on)?, entry.duration("off", &self.off)?);
         if on == DurationDistribution::Constant(Dur::ZERO) {
             return Err(entry.fault("on", "above zero", Dur::ZERO).out_of_range());

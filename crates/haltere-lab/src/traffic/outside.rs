@@ -1,24 +1,15 @@
 //! TCP whose application is a source from outside the tree: `kind = "python:my_module:MySource"`.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use haltere_plan::app::outside::{OutsidePlan, Params, make};
-use haltere_plan::plan::AppPlan;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// TCP whose application writes what a source from outside the tree says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outside {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The source. In a file its parameters are keys of the entry.
     #[schemars(skip)]
     pub source: Params,
@@ -27,9 +18,6 @@ pub struct Outside {
 impl TrafficKind for Outside {
     fn about() -> About {
         About::TCP
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         make(&self.source, &entry.origin()).map_err(|e| Fault::param(entry.place.clone(), e).out_of_range())?;

@@ -1,27 +1,18 @@
 //! Each host sends to one other host and receives from one.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, BulkPlan};
+use super::prelude::*;
+use haltere_plan::plan::BulkPlan;
 use haltere_plan::rng::Rng;
-use haltere_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// TCP from each host to another one. Each host sends to one and receives from one: a permutation without fixed points,
 /// drawn with the random seed. Hosts are the nodes with one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Permutation {
-    /// Name and times. The hosts are drawn.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Bytes that each flow sends in all. If it is not given, a flow never ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
@@ -35,9 +26,6 @@ impl TrafficKind for Permutation {
             example: "bytes = \"1MB\"",
             ..About::TCP
         }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     /// One cycle through all hosts in a random order: each sends to the next.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {

@@ -1,24 +1,15 @@
 //! ICMP echo requests and their replies.
 
-use super::duration::a_second;
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
+use super::prelude::*;
 use haltere_plan::app::MAX_DATAGRAM;
-use haltere_plan::plan::{AppPlan, PingPlan};
-use haltere_units::{Bytes, Dur};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use haltere_plan::plan::PingPlan;
 
 /// ICMP echo requests and their replies: the round-trip time as users see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Ping {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// Time between requests.
     #[serde(default = "a_second")]
     pub interval: Dur,
@@ -38,9 +29,6 @@ impl TrafficKind for Ping {
     fn about() -> About {
         let example = "interval = \"100ms\"\npairs = [1]";
         About { goodput: false, request_response: true, table: Some("pings"), example, ..About::PLAIN }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         if self.interval.is_zero() {

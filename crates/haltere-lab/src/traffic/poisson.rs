@@ -1,18 +1,8 @@
 //! TCP flows that arrive as a Poisson process.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::hosts::Arriving;
-use super::kind::{About, TrafficKind};
-use super::sizes::SizesSpec;
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
+use super::prelude::*;
 use crate::limits::ARRIVALS_PER_SECOND;
-use haltere_plan::plan::{AppPlan, Pattern};
-use haltere_units::{Dur, Prob};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use haltere_plan::plan::Pattern;
 
 /// TCP flows that arrive as a Poisson process. A flow ends when all is delivered.
 ///
@@ -30,12 +20,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Poisson {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows, with one congestion control.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a
     /// table.
     pub sizes: SizesSpec,
@@ -56,9 +44,6 @@ impl TrafficKind for Poisson {
     fn about() -> About {
         let example = "sizes = \"web_search\"\nload = 0.3";
         About { example, ..About::ARRIVALS }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         Ok(Entry::stand_in(&entry.between()?))

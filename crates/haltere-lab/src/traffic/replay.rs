@@ -1,19 +1,11 @@
 //! Flows that are replayed from a file.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::hosts::Arriving;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use crate::files::{Key, read_text};
 use crate::limits::REPLAYED_FLOWS;
 use haltere_plan::arrivals::FlowArrival;
-use haltere_plan::plan::{AppPlan, Between, Pattern};
+use haltere_plan::plan::{Between, Pattern};
 use haltere_plan::sizes::SizeDistribution;
-use haltere_units::{Bytes, Dur, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -30,18 +22,19 @@ use std::path::Path;
 /// ```toml
 /// [[traffic]]
 /// kind = "replay"
-/// flows = [{ start = "0s", from = "c1", to = "s1", size = "20kB" }, { start = "500ms", from = "s2", to = "c2", size =
-/// "1MB" }]
+/// flows = [
+///     { start = "0s", from = "c1", to = "s1", size = "20kB" },
+///     { start = "500ms", from = "s2", to = "c2", size = "1MB" },
+/// ]
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Replay {
     /// Name and times. No flow starts after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows, with one congestion control.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The file. Its name counts from the folder of the experiment file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -72,12 +65,12 @@ pub struct ReplayedFlow {
 
 impl TrafficKind for Replay {
     fn about() -> About {
-        let example = "flows = [{ start = \"0s\", from = \"c1\", to = \"s1\", size = \"20kB\" }, { start = \"10ms\", from = \"s2\", to = \"c2\", size = \"50kB\" }]";
+        let example = r#"flows = [
+    { start = "0s", from = "c1", to = "s1", size = "20kB" },
+    { start = "10ms", from = "s2", to = "c2", size = "50kB" },
+]"#;
         let without = &["pairs", "from", "to", "count", "direction", "jitter", "stagger"];
         About { without, example, ..About::ARRIVALS }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         match self.arrivals(entry)?.first() {

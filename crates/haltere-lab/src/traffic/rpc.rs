@@ -1,16 +1,7 @@
 //! Requests and responses in a closed loop.
 
-use super::duration::DurationSpec;
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::sizes::SizesSpec;
-use super::tcp::TcpSide;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, RpcPlan};
-use haltere_units::{Bytes, Dur};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::RpcPlan;
 
 /// Remote procedure calls over one TCP connection: requests and their responses, a fixed number at a time (a closed
 /// loop). `to` calls and `from` answers, so responses go the way that data goes in all kinds. `count` is the number of
@@ -35,10 +26,10 @@ use serde::{Deserialize, Serialize};
 pub struct Rpc {
     /// Between whom and when. No call begins after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of the connection. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// How large requests are: one size, a published distribution, a law or a table.
     #[serde(default = "request")]
     pub request: SizesSpec,
@@ -78,9 +69,6 @@ impl TrafficKind for Rpc {
             example,
             ..About::TCP
         }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let request = entry.sizes("request", &self.request)?;

@@ -111,7 +111,7 @@ impl Entry<'_> {
         control: &CongestionParams,
         name: &str,
     ) -> Result<(), ScenarioError> {
-        verify::tcp(tcp).map_err(|e| {
+        tcp.check().map_err(|e| {
             let place = if side.receiver.has(&e.name) {
                 format!("{}.receiver", self.place)
             } else if side.tcp.has(&e.name) {

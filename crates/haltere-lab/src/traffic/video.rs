@@ -1,14 +1,7 @@
 //! Adaptive video.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::{FaultKind, ScenarioError};
-use haltere_plan::plan::{AppPlan, VideoPlan};
-use haltere_units::{Dur, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::VideoPlan;
 
 /// Adaptive video over TCP, as DASH and HLS stream it: a player fetches segments one after the other, each at a bitrate
 /// that follows from its buffer. `to` is the player and `from` the server, so video goes the way that data goes in all
@@ -35,10 +28,10 @@ use serde::{Deserialize, Serialize};
 pub struct Video {
     /// Between whom and when. No segment is asked for after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of the connection. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Playing time of a segment.
     #[serde(default = "segment")]
     pub segment: Dur,
@@ -72,9 +65,6 @@ impl TrafficKind for Video {
     fn about() -> About {
         let example = "segment = \"500ms\"\nbuffer = \"2s\"";
         About { request_response: true, table: Some("segments"), noun: "viewer", example, ..About::TCP }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let (segment, buffer) = (self.segment, self.buffer);

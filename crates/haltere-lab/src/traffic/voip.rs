@@ -1,13 +1,7 @@
 //! Telephone calls.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use crate::error::{FaultKind, ScenarioError};
-use haltere_plan::plan::{AppPlan, VoipPlan};
-use haltere_units::{Bytes, Dur};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::VoipPlan;
 
 /// Telephone calls over UDP: packets of a codec at a constant rate, a playout buffer, and the mean opinion score of
 /// what is heard. `from` talks and `to` listens; `direction = "both"` is a conversation. The table `voices` has loss,
@@ -33,9 +27,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Voip {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The codec.
     #[serde(default)]
     pub codec: Codec,
@@ -66,9 +59,6 @@ const RTP_HEADER: u64 = 12;
 impl TrafficKind for Voip {
     fn about() -> About {
         About { table: Some("voices"), noun: "call", example: "pairs = [1]\ndirection = \"both\"", ..About::PLAIN }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         if self.playout > Dur::from_secs(10) {

@@ -1,16 +1,7 @@
 //! Web pages, one after the other.
 
-use super::duration::{DurationSpec, Pareto, RandomDuration};
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::sizes::{SizeLaw, SizesSpec};
-use super::tcp::TcpSide;
-use crate::error::{FaultKind, ScenarioError};
-use haltere_plan::plan::{AppPlan, WebPlan};
-use haltere_units::{Bytes, Dur};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::WebPlan;
 
 /// Users who fetch web pages over TCP, one after the other: a closed loop. `to` is the user and `from` the server, so
 /// pages go the way that data goes in all kinds. `count` is the number of users of a pair.
@@ -40,10 +31,10 @@ use serde::{Deserialize, Serialize};
 pub struct Web {
     /// Between whom and when. No page begins after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of all connections. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Objects of a page: one number for all pages, or the least and the most. Each number between them is as likely as
     /// any other.
     #[serde(default = "objects")]
@@ -95,9 +86,6 @@ impl TrafficKind for Web {
     fn about() -> About {
         let example = "objects = 5\nsizes = \"20kB\"\nthink = \"100ms\"";
         About { request_response: true, completions: true, table: Some("pages"), noun: "user", example, ..About::TCP }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let objects = match self.objects {

@@ -1,7 +1,8 @@
 //! Wrong files are refused with the line that is beside them in `tests/errors`.
 //!
-//! `{queues}` and `{congestion}` there stand for the numbers of names in the registries, so that a new mechanism changes no file.
-//! `HALTERE_BLESS=1 cargo test -p haltere-lab --test it errors` writes those lines; read the difference before you commit it.
+//! `{queues}` and `{congestion}` there stand for the numbers of names in the registries, so that a new mechanism
+//! changes no file. `HALTERE_BLESS=1 cargo test -p haltere-lab --test it errors` writes those lines; read the
+//! difference before you commit it.
 
 use haltere_lab::Scenario;
 use std::path::PathBuf;

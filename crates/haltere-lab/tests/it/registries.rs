@@ -1,4 +1,5 @@
-//! Every entry of the registries of traffic kinds and topologies keeps what it says of itself, and networks are drawn as they are.
+//! Every entry of the registries of traffic kinds and topologies keeps what it says of itself, and networks are drawn
+//! as they are.
 
 use haltere_lab::{Drawing, Scenario, Topology, Traffic};
 use haltere_units::Dur;

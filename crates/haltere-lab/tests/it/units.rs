@@ -1,4 +1,5 @@
-//! A quantity whose unit was forgotten is wrong input, with a hint, wherever a file may have one; never a bug of the program.
+//! A quantity whose unit was forgotten is wrong input, with a hint, wherever a file may have one; never a bug of the
+//! program.
 
 use haltere_congestion::CongestionParams;
 use haltere_lab::Scenario;

@@ -1,6 +1,6 @@
 //! TCP flows of limited size between several hosts, which start and end during the run.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use crate::sizes::SizeDistribution;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -79,9 +79,6 @@ impl Pattern {
 }
 
 impl App for ArrivalsPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

@@ -1,6 +1,6 @@
 //! TCP: a sender that always has something to send, or sends a number of bytes.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use haltere_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,6 @@ pub struct BulkPlan {
 }
 
 impl App for BulkPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

@@ -1,6 +1,6 @@
 //! Files uploaded by FTP, one task after the other.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use alloc::sync::Arc;
 use haltere_units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,6 @@ pub enum Work {
 }
 
 impl App for FtpPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

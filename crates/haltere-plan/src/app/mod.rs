@@ -1,8 +1,9 @@
 //! What flows do: the explicit plan of each traffic kind, and what the contract must know of it.
 //!
-//! `apps!` below is the registry. A kind is one file of this folder and one line. From the line follow [`AppPlan`], its names and what
-//! every world may ask of a flow through the trait [`App`]: which protocol it speaks, what its TCP endpoints are, whether its flows
-//! arrive during the run. A world matches on [`AppPlan`] in one place only, where it makes what runs the flow.
+//! `apps!` below is the registry. A kind is one file of this folder and one line. From the line follow [`AppPlan`], its
+//! names and what every world may ask of a flow through the trait [`App`]: which protocol it speaks, what its TCP
+//! endpoints are, whether its flows arrive during the run. A world matches on [`AppPlan`] in one place only, where it
+//! makes what runs the flow.
 
 use crate::fault::Fault;
 use alloc::boxed::Box;
@@ -19,8 +20,10 @@ use serde::{Deserialize, Serialize};
 
 /// What the contract must know of the plan of a traffic kind.
 pub trait App: fmt::Debug {
-    /// The protocol that its packets carry above IP.
-    fn protocol(&self) -> Protocol;
+    /// The protocol that its packets carry above IP, if it does not use TCP.
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
     /// The TCP endpoints of its flows, if it uses TCP.
     fn tcp(&self) -> Option<&TcpPlan> {
         None
@@ -33,7 +36,8 @@ pub trait App: fmt::Debug {
     fn paths(&self) -> &[multipath::PathPlan] {
         &[]
     }
-    /// The nodes between which it sends, given the flow's own: the laboratory checks their paths and takes round-trip times from them.
+    /// The nodes between which it sends, given the flow's own: the laboratory checks their paths and takes round-trip
+    /// times from them.
     fn ends(&self, from: usize, to: usize) -> Vec<(usize, usize)> {
         vec![(from, to)]
     }
@@ -95,7 +99,8 @@ macro_rules! apps {
     ($($variant:ident, $module:ident, $plan:ty);+ $(;)?) => {
         $(pub mod $module;)+
 
-        /// What a flow does: the explicit plan of its traffic kind. It derefs to [`App`], so `flow.app.tcp()` asks any kind.
+        /// What a flow does: the explicit plan of its traffic kind. It derefs to [`App`], so `flow.app.tcp()` asks any
+        /// kind.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "each variant is the plan of the kind of that name")]
         pub enum AppPlan { $($variant($plan)),+ }
@@ -104,7 +109,8 @@ macro_rules! apps {
             /// The names of all kinds of plans, in the registry's order.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($module)),+];
 
-            /// The source text of each kind's plan, in the registry's order: two processes that exchange plans must have the same.
+            /// The source text of each kind's plan, in the registry's order: two processes that exchange plans must
+            /// have the same.
             pub const SOURCES: &'static [&'static str] = &[$(include_str!(concat!(stringify!($module), ".rs"))),+];
 
             /// The name of the traffic kind.
@@ -139,6 +145,7 @@ apps! {
     Rpc, rpc, Box<rpc::RpcPlan>;
     Video, video, Box<video::VideoPlan>;
     Voip, voip, voip::VoipPlan;
+    Program, program, Box<program::ProgramPlan>;
     Outside, outside, Box<outside::OutsidePlan>;
 }
 

@@ -1,6 +1,6 @@
 //! Multipath TCP: one stream over several paths.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use alloc::vec::Vec;
 use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Rate, Time};
@@ -39,9 +39,6 @@ pub struct PathPlan {
 }
 
 impl App for MultipathPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

@@ -1,6 +1,6 @@
 //! TCP: an application that writes at a rate while it is on.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use crate::rng::DurationDistribution;
 use haltere_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,6 @@ pub struct OnOffPlan {
 }
 
 impl App for OnOffPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

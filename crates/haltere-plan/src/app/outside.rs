@@ -3,7 +3,7 @@
 //! A source says what the application of a TCP flow writes, and when. It is asked by the same events as the sources of
 //! the simulator.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use haltere_transport::Connection;
@@ -23,9 +23,6 @@ pub struct OutsidePlan {
 }
 
 impl App for OutsidePlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }
@@ -34,12 +31,11 @@ impl App for OutsidePlan {
 /// Makes the sources of one language.
 pub trait Maker: Send + Sync {
     /// What the source is, without a flow. The laboratory asks for each entry of an experiment that names it, so a
-    /// maker keeps what it has
-    /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
+    /// maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may name
+    /// the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
     /// A source of a flow that has not started. `params` were checked against [`About::schema`]. Random numbers follow
-    /// from the
-    /// origin's seed alone, which differs between runs and between flows.
+    /// from the origin's seed alone, which differs between runs and between flows.
     fn make(&self, params: &Params, origin: &Origin) -> Result<Box<dyn OutsideSource>, ParamError>;
 }
 

@@ -1,6 +1,6 @@
 //! TCP: requests and their responses, a fixed number at a time.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use crate::rng::DurationDistribution;
 use crate::sizes::SizeDistribution;
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,6 @@ pub struct RpcPlan {
 }
 
 impl App for RpcPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

@@ -1,6 +1,6 @@
 //! TCP: a player of adaptive video.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use alloc::sync::Arc;
 use haltere_units::{Dur, Rate};
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,6 @@ pub struct VideoPlan {
 }
 
 impl App for VideoPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

@@ -1,6 +1,6 @@
 //! TCP: somebody who fetches web pages, one after the other.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use crate::rng::DurationDistribution;
 use crate::sizes::SizeDistribution;
 use haltere_units::Bytes;
@@ -24,9 +24,6 @@ pub struct WebPlan {
 }
 
 impl App for WebPlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

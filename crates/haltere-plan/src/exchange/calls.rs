@@ -26,8 +26,8 @@ impl Call {
     pub fn response(&self) -> u64 {
         self.response
     }
-    /// Its row, if it is not answered. What it takes at least is computed when the run is over. `from` and `to` are the nodes of the
-    /// server and the client.
+    /// Its row, if it is not answered. What it takes at least is computed when the run is over. `from` and `to` are the
+    /// nodes of the server and the client.
     pub fn completion(&self, flow: u32, (from, to): (u32, u32), retransmissions: u64) -> Completion {
         Completion {
             flow,

@@ -1,12 +1,13 @@
 //! Requests and responses over TCP: what the closed-loop kinds (`rpc`, `video`, `web`) ask for, and when.
 //!
-//! The asker is the flow's receiver and opens connections. The answerer is the flow's sender: so the data of responses goes the way that
-//! data goes in every other kind. A kind is one [`Client`], a state machine that every world runs. A world has the [`Connections`]: it
-//! moves bytes, and asks [`Calls`] which of them are whose.
+//! The asker is the flow's receiver and opens connections. The answerer is the flow's sender: so the data of responses
+//! goes the way that data goes in every other kind. A kind is one [`Client`], a state machine that every world runs. A
+//! world has the [`Connections`]: it moves bytes, and asks [`Calls`] which of them are whose.
 //!
-//! Model: a request is written at once, and answered at once when all of it has been read. Several requests may be in flight on a
-//! connection; they are answered in order. A connection that gives up (too many retransmissions) is opened again, and what it had not
-//! answered is asked again. Units: bytes, ns. Known problems: neither TLS nor HTTP headers of responses; a server takes no time.
+//! Model: a request is written at once, and answered at once when all of it has been read. Several requests may be in
+//! flight on a connection; they are answered in order. A connection that gives up (too many retransmissions) is opened
+//! again, and what it had not answered is asked again. Units: bytes, ns. Known problems: neither TLS nor HTTP headers
+//! of responses; a server takes no time.
 
 mod calls;
 mod rpc;
@@ -26,7 +27,8 @@ use haltere_units::{Bytes, Time};
 pub trait Connections {
     /// The time.
     fn now(&self) -> Time;
-    /// Opens a connection to that port of the server, in a world whose servers have ports of their own. Returns its number.
+    /// Opens a connection to that port of the server, in a world whose servers have ports of their own. Returns its
+    /// number.
     fn open(&mut self, server_port: u16) -> usize;
     /// Asks for `response` bytes with `request` bytes, one at least each.
     fn ask(&mut self, connection: usize, request: Bytes, response: Bytes);

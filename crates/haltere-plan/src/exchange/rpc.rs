@@ -1,5 +1,5 @@
-//! Remote procedure calls: requests and their responses on one connection, a fixed number at a time.
-//! Model: closed loop. So many requests are sent at the start; each response is followed by the next request after the think time.
+//! Remote procedure calls: requests and their responses on one connection, a fixed number at a time. Model: closed
+//! loop. So many requests are sent at the start; each response is followed by the next request after the think time.
 
 use super::{Answer, Client, Connections};
 use crate::app::is_over;

@@ -1,9 +1,10 @@
 //! A player of adaptive video: which bitrate it asks for, and what is in its buffer.
-//! Source: T.-Y. Huang et al., "A buffer-based approach to rate adaptation", SIGCOMM 2014, algorithm 1 (BBA-0).
-//! Model: the map f takes the playing time B in the buffer to a bitrate. Up to the reservoir r it is the lowest, from r plus the cushion
-//! on the highest, and in between f(B) = lowest + (highest - lowest) (B - r) / cushion. The player keeps its bitrate until f(B) passes
-//! the next higher or the next lower one of the ladder. It plays from the first segment on; while the buffer is empty it stalls until
-//! the next segment is there. If the buffer has no room for a segment, it waits. Segments come one after the other on one connection.
+//! Source: T.-Y. Huang et al., "A buffer-based approach to rate adaptation", SIGCOMM 2014, algorithm 1 (BBA-0). Model:
+//! the map f takes the playing time B in the buffer to a bitrate. Up to the reservoir r it is the lowest, from r plus
+//! the cushion on the highest, and in between f(B) = lowest + (highest - lowest) (B - r) / cushion. The player keeps
+//! its bitrate until f(B) passes the next higher or the next lower one of the ladder. It plays from the first segment
+//! on; while the buffer is empty it stalls until the next segment is there. If the buffer has no room for a segment, it
+//! waits. Segments come one after the other on one connection.
 
 use super::{Answer, Client, Connections};
 use crate::app::{is_over, positive_span};

@@ -1,7 +1,7 @@
 //! Somebody who fetches web pages, one after the other.
-//! Model: a page begins with one object on one connection. When it is there, more connections are opened, up to `connections`, and each
-//! fetches one object after the other. The page ends with its last object; its connections are closed. The next page begins after the
-//! think time, with connections of its own.
+//! Model: a page begins with one object on one connection. When it is there, more connections are opened, up to
+//! `connections`, and each fetches one object after the other. The page ends with its last object; its connections are
+//! closed. The next page begins after the think time, with connections of its own.
 
 use super::{Answer, Client, Connections};
 use crate::app::is_over;

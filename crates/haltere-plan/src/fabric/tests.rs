@@ -37,6 +37,9 @@ impl Routed for Packet {
     fn destination(&self) -> Option<usize> {
         Some(self.to)
     }
+    fn source(&self) -> Option<usize> {
+        Some(self.from)
+    }
 }
 
 /// What was delivered: when (set from outside), and at which node.
@@ -70,6 +73,7 @@ fn row(discipline: &str) -> FabricPlan {
         framing: 14,
         seed: 1,
         outside: Default::default(),
+        count_sockets: false,
         sample: Some(Dur::from_ms(1)),
         warmup: Time::ZERO + Dur::from_ms(5),
         end: Time::ZERO + Dur::from_ms(20),

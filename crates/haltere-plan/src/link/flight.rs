@@ -3,7 +3,8 @@
 use alloc::collections::VecDeque;
 use haltere_units::Time;
 
-/// Packets in flight, and those of them that are held back so that later packets overtake them. Each list is in order of delivery.
+/// Packets in flight, and those of them that are held back so that later packets overtake them. Each list is in order
+/// of delivery.
 #[derive(Debug, Clone)]
 pub(super) struct Flight<P> {
     in_order: VecDeque<(Time, P)>,

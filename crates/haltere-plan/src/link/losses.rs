@@ -47,7 +47,8 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// True if the next packet is lost. Two draws: for the change of state, and for the loss, which has the probability of the old state.
+    /// True if the next packet is lost. Two draws: for the change of state, and for the loss, which has the probability
+    /// of the old state.
     fn take(&mut self, rng: &mut Rng) -> bool {
         let GilbertElliott { p, r, loss_good, loss_bad } = self.params;
         let (leave, loss) = if self.is_bad { (r, loss_bad) } else { (p, loss_good) };
@@ -70,8 +71,8 @@ impl Losses {
             failures: impairments.map(|all| all.failures.clone()).unwrap_or_default(),
         }
     }
-    /// The line takes the next packet, at `start`. It leaves the line at `leaves` and is due at the other end at `due`. True if the line
-    /// loses it. `rng` is the link's stream for losses.
+    /// The line takes the next packet, at `start`. It leaves the line at `leaves` and is due at the other end at `due`.
+    /// True if the line loses it. `rng` is the link's stream for losses.
     #[inline]
     pub fn take(&mut self, [start, leaves, due]: [Time; 3], rng: &mut Rng) -> bool {
         let probability = self.steps.as_ref().map_or(self.probability, |steps| steps.at(leaves).0);

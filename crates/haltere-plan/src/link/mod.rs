@@ -1,30 +1,33 @@
 //! One direction of a link: a queue discipline, a device ring under it, a line, and packets in flight.
 //!
-//! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the link to a
-//! time, and reads the time of its [next event](Link::next_event). A [`Sink`] receives packets that are delivered, dropped, lost or
-//! emitted by the discipline.
+//! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the
+//! link to a time, and reads the time of its [next event](Link::next_event). A [`Sink`] receives packets that are
+//! delivered, dropped, lost or emitted by the discipline.
 //!
 //! ```text
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> Sink::delivered
 //! ```
 //!
 //! Model:
-//! - A free line takes the next packet from the discipline, or from the ring if there is one. The discipline refills the ring.
-//! - The line is busy for the packet's length over the rate. It carries the fraction of a nanosecond to the next packet.
-//! - A packet leaves the line at the end of its transmission, or at its start (`handover_at_start`). It is delivered after the
-//!   propagation time, to which jitter is added. Jitter does not reorder packets.
-//! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps, it saves up
-//!   what it could have carried, at most the burst.
-//! - A line may lose packets ([`Losses`]), deliver packets twice, and hold packets back so that later ones overtake them
-//!   ([`Impairments`](crate::plan::Impairments)).
+//! - A free line takes the next packet from the discipline, or from the ring if there is one. The discipline refills
+//!   the ring.
+//! - The line is busy for the packet's length over the rate. It carries the fraction of a nanosecond to the next
+//!   packet.
+//! - A packet leaves the line at the end of its transmission, or at its start (`handover_at_start`). It is delivered
+//!   after the propagation time, to which jitter is added. Jitter does not reorder packets.
+//! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps,
+//!   it saves up what it could have carried, at most the burst.
+//! - A line may lose packets ([`Losses`]), deliver packets twice, and hold packets back so that later ones overtake
+//!   them ([`Impairments`](crate::plan::Impairments)).
 //! - A packet shorter than `mpu` takes as long as one of that length.
-//! - A discipline that withholds packets, such as a shaper, says when the next one is ready. The link asks it again then.
+//! - A discipline that withholds packets, such as a shaper, says when the next one is ready. The link asks it again
+//!   then.
 //!
-//! Order at one instant: the discipline's timer, a packet that was withheld, the end of a transmission, an arrival. Deliveries change nothing in the link, and
-//! [`Link::advance`] makes them last.
+//! Order at one instant: the discipline's timer, a packet that was withheld, the end of a transmission, an arrival.
+//! Deliveries change nothing in the link, and [`Link::advance`] makes them last.
 //!
-//! Random draws of a packet that the line takes: loss, then jitter, duplication and reordering, each from its own [`Stream`] and only
-//! if the link has that property.
+//! Random draws of a packet that the line takes: loss, then jitter, duplication and reordering, each from its own
+//! [`Stream`] and only if the link has that property.
 //!
 //! Every world uses this model. The simulator has a faster form of it, which tests compare with this one.
 //!
@@ -64,7 +67,8 @@ pub trait Sink<P> {
     }
 }
 
-/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing, in a run of that origin.
+/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing, in a run of
+/// that origin.
 pub fn context(plan: &LinkPlan, framing: u32, origin: &Origin) -> LinkContext {
     LinkContext {
         rate: plan.rate,
@@ -129,12 +133,11 @@ impl<P: Pkt> Link<P> {
 impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     /// The link of that plan with a queue that the world made.
     pub fn with_queue(plan: &LinkPlan, queue: Q, seed: u64) -> Link<P, Q> {
-        let varying = plan.varying.as_deref();
         let impairments = plan.impairments.as_deref().cloned().unwrap_or_default();
         Link {
             queue,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
-            line: varying.map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
+            line: line(plan),
             flight: Flight::new(),
             streams: Streams::new(seed, &plan.name),
             counters: LinkCounters::default(),
@@ -185,6 +188,22 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.catch_up(now, sink);
         self.serve(now, sink);
         self.count_backlog(now);
+    }
+    /// From `now` on the line has the rate, the delay, the jitter and the losses of this plan, and the link has this discipline, if one is
+    /// given, which takes over what waits. Packets in flight arrive when they were due.
+    pub fn change(&mut self, now: Time, plan: &LinkPlan, queue: Option<Q>, sink: &mut impl Sink<P>) {
+        self.catch_up(now, sink);
+        self.line = line(plan);
+        (self.burst, self.mpu, self.jitter) = (plan.saved_up(), plan.mpu, plan.jitter);
+        (self.losses, self.ordered) = (Losses::new(plan), self.ordered || plan.delay_differs());
+        if let Some(queue) = queue {
+            let mut old = core::mem::replace(&mut self.queue, queue);
+            let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
+            while let Some(packet) = old.dequeue(now, &mut fate) {
+                self.queue.enqueue(now, packet, &mut fate);
+            }
+        }
+        self.wake(now, sink);
     }
     /// When something is due next.
     #[inline]
@@ -330,6 +349,11 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.counted_to = now;
         self.waiting = self.queue.backlog().packets;
     }
+}
+
+/// The line of that plan.
+fn line(plan: &LinkPlan) -> Line {
+    plan.varying.as_deref().map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay))
 }
 
 /// The time `span` after `time`; never, if that is past the end of time.

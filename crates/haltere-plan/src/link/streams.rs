@@ -3,7 +3,8 @@
 use crate::rng::Rng;
 use alloc::format;
 
-/// What a link draws random numbers for. Each has a stream of its own, so a change of one leaves the others as they were.
+/// What a link draws random numbers for. Each has a stream of its own, so a change of one leaves the others as they
+/// were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// The seed of the discipline's hashes: one draw when the link is made.

@@ -1,4 +1,5 @@
-//! Worked examples. Packets of 1250 bytes take 1 ms at 10 Mbit/s, the rate of these links; the propagation time is 2 ms.
+//! Worked examples. Packets of 1250 bytes take 1 ms at 10 Mbit/s, the rate of these links; the propagation time is 2
+//! ms.
 
 use super::*;
 use crate::varying::{Capacity, Steps, Varying};

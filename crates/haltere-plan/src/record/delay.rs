@@ -24,8 +24,8 @@ pub struct DelayRecord {
     pub histogram: Histogram,
     /// UDP: the mean over the packets of the interarrival jitter (RFC 3550 section 6.4.1).
     pub jitter: Option<Dur>,
-    /// UDP: packets expected (RFC 3550 appendix A.3): from the first that arrived to the one with the highest number, both of those that
-    /// were sent in the window.
+    /// UDP: packets expected (RFC 3550 appendix A.3): from the first that arrived to the one with the highest number,
+    /// both of those that were sent in the window.
     pub expected: u64,
     /// UDP: of these, packets that did not arrive before the end of the run.
     pub lost: u64,

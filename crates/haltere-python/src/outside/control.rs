@@ -1,29 +1,34 @@
 //! A congestion control written in Python.
 
 use super::events::{AckEvent, LossEvent, LostSegment, RestartEvent, RtoEvent, Sibling};
-use super::{FIND, Shows, about, fault, probe, refused, shows};
+use super::refused;
+use super::script::{Kind, Script, Wrong, about, seed};
 use haltere_congestion::outside::{Maker, OutsideControl, Params};
 use haltere_congestion::{self as core, CongestionControl, CouplingView, EcnUse, SenderContext};
-use haltere_units::outside::{About, Location, Reporter};
+use haltere_units::outside::{About, Location};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use std::sync::Arc;
 
-/// Makes them.
-pub(super) struct Controls;
+static KIND: Kind = Kind {
+    name: "congestion",
+    methods: &[
+        "on_ack",
+        "on_loss",
+        "on_rto",
+        "on_segment_lost",
+        "on_recovered",
+        "on_established",
+        "on_cached_ssthresh",
+        "on_spurious",
+        "on_restart",
+        "on_coupling",
+        "on_returned",
+    ],
+};
 
-impl Maker for Controls {
-    fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
-        about("congestion", at)
-    }
-    fn make(&self, params: &Params, sender: &SenderContext) -> Result<Box<dyn OutsideControl>, ParamError> {
-        let made = Python::attach(|py| PythonControl::new(py, params, sender)).map_err(refused)?;
-        Ok(Box::new(made))
-    }
-}
-
-/// The events of a control, in the order of `find.CONTROL_EVENTS`.
+/// The methods in the order of [`KIND`].
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Ack,
@@ -39,29 +44,33 @@ enum Event {
     Returned,
 }
 
-const EVENTS: [&str; 11] = [
-    "on_ack",
-    "on_loss",
-    "on_rto",
-    "on_segment_lost",
-    "on_recovered",
-    "on_established",
-    "on_cached_ssthresh",
-    "on_spurious",
-    "on_restart",
-    "on_coupling",
-    "on_returned",
-];
+/// Makes congestion controls.
+pub(super) struct Controls;
+
+impl Maker for Controls {
+    fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
+        about(&KIND, at)
+    }
+    fn make(&self, params: &Params, sender: &SenderContext) -> Result<Box<dyn OutsideControl>, ParamError> {
+        let made = Python::attach(|py| PythonControl::new(py, params, sender)).map_err(refused)?;
+        Ok(Box::new(made))
+    }
+}
 
 /// A control written in Python. What it answers is read after each event, so that a question crosses no border.
 #[derive(Debug)]
 struct PythonControl {
-    object: Py<PyAny>,
-    /// The bound methods; `None` for an event of which the class takes no notice.
-    events: Vec<Option<Py<PyAny>>>,
+    script: Script,
     /// The event object of every acknowledgement.
     ack: Py<AckEvent>,
-    fixed: Arc<Fixed>,
+    mss: Bytes,
+    ecn: EcnUse,
+    owns_recovery: bool,
+    answer: Answer,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Answer {
     cwnd: Bytes,
     ssthresh: Bytes,
     pacing_rate: Option<Rate>,
@@ -69,122 +78,94 @@ struct PythonControl {
     between_losses: Bytes,
     /// The last acknowledgement left `wants_reduction` true.
     wants_reduction: bool,
-    has_failed: bool,
 }
 
-/// What does not change.
-#[derive(Debug)]
-struct Fixed {
-    reporter: Reporter,
-    mss: Bytes,
-    ecn: EcnUse,
-    owns_recovery: bool,
-    shows: Shows,
+/// What an attribute is called, what it must be, and what it is.
+struct Attribute(&'static str, &'static str, String);
+
+impl From<Attribute> for Wrong {
+    fn from(Attribute(name, rule, got): Attribute) -> Wrong {
+        Wrong::Broke { rule: format!("leave `{name}` {rule}"), got }
+    }
 }
 
-/// What Python gives of a control.
-type Made = (Py<PyAny>, Vec<Option<Py<PyAny>>>, String, bool, Vec<(String, String)>);
+impl Answer {
+    /// The window of a control that failed: the run ends soon.
+    fn least(mss: Bytes) -> Answer {
+        let between_losses = Bytes::ZERO;
+        Answer { cwnd: mss, ssthresh: Bytes::MAX, pacing_rate: None, between_losses, wants_reduction: false }
+    }
+    /// What the object answers.
+    fn of(object: &Bound<'_, PyAny>, mss: Bytes, is_coupled: bool) -> Result<Answer, Attribute> {
+        let py = object.py();
+        let set = |name, value| -> Result<_, Attribute> {
+            object.getattr(value).map_err(|_| Attribute(name, "set", "nothing".into()))
+        };
+        let optional = |name: &'static str, value, rule| match object.getattr(value) {
+            Ok(value) if !value.is_none() => {
+                whole(&value).map(Some).ok_or_else(|| Attribute(name, rule, shown(&value)))
+            }
+            _ => Ok(None),
+        };
+        let cwnd = set("cwnd", intern!(py, "cwnd"))?;
+        let bytes = whole(&cwnd).ok_or_else(|| Attribute("cwnd", "a number of bytes, 0 or more", shown(&cwnd)))?;
+        let ssthresh = optional("ssthresh", intern!(py, "ssthresh"), "a number of bytes, or `None`")?;
+        let rate = optional("pacing_rate", intern!(py, "pacing_rate"), "a rate in bit/s, or `None`")?;
+        let between = match is_coupled {
+            true => optional("bytes_between_losses", intern!(py, "bytes_between_losses"), "a number of bytes")?,
+            false => None,
+        };
+        let wants = set("wants_reduction", intern!(py, "wants_reduction"))?;
+        let wants = wants.extract().map_err(|_| Attribute("wants_reduction", "`True` or `False`", shown(&wants)));
+        Ok(Answer {
+            cwnd: Bytes::new(bytes).max(mss).min(MAX_WINDOW),
+            ssthresh: ssthresh.map_or(Bytes::MAX, Bytes::new),
+            // Nothing would ever leave at a rate of zero.
+            pacing_rate: rate.map(|bps| Rate::from_bps(bps.max(1))),
+            between_losses: between.map_or(Bytes::ZERO, Bytes::new),
+            wants_reduction: wants?,
+        })
+    }
+}
 
 impl PythonControl {
     fn new(py: Python<'_>, params: &Params, sender: &SenderContext) -> PyResult<PythonControl> {
-        let Params { source, folder, digest, .. } = params;
-        let parameters = serde_json::to_string(&params.parameters).unwrap_or_default();
-        let (mss, window) = (sender.mss.as_u64(), sender.initial_window.as_u64());
-        let given = (source, folder, digest, parameters, mss, window, sender.seed);
-        let (object, events, ecn, owns_recovery, written): Made =
-            py.import(FIND)?.call_method1("make_control", given)?.extract()?;
-        let ecn = match ecn.as_str() {
+        let context = seed(py, sender.seed)?;
+        context.set_item("mss", sender.mss.as_u64())?;
+        context.set_item("initial_window", sender.initial_window.as_u64())?;
+        context.set_item("cwnd", sender.initial_window.as_u64())?;
+        let script = Script::new(&KIND, params, &sender.outside, &context)?;
+        let object = script.object(py);
+        let ecn = match object.getattr("ecn")?.extract()? {
             "per_packet" => EcnUse::PerPacket,
             "l4s" => EcnUse::L4s,
             _ => EcnUse::Classic,
         };
-        let fixed = Fixed {
-            reporter: Reporter::new(params, &sender.outside),
-            mss: sender.mss,
-            ecn,
-            owns_recovery,
-            shows: shows(written),
-        };
-        let mut control = PythonControl {
-            object,
-            events,
-            ack: Py::new(py, AckEvent { ev: core::AckEvent::default() })?,
-            fixed: Arc::new(fixed),
-            cwnd: sender.initial_window,
-            ssthresh: Bytes::MAX,
-            pacing_rate: None,
-            between_losses: Bytes::ZERO,
-            wants_reduction: false,
-            has_failed: false,
-        };
-        control.read(py).map_err(|(name, rule, got)| {
-            let text = format!("`{name}` must be {rule} after `__init__`, got {got}");
-            pyo3::exceptions::PyValueError::new_err(text)
+        let owns_recovery = script.is(py, "owns_recovery")?;
+        let answer = Answer::of(object, sender.mss, script.has(Event::Coupling as usize));
+        let answer = answer.map_err(|Attribute(name, rule, got)| {
+            PyValueError::new_err(format!("`{name}` must be {rule} after `__init__`, got {got}"))
         })?;
-        Ok(control)
-    }
-
-    /// The class takes notice of that event.
-    fn takes(&self, event: Event) -> bool {
-        self.events.get(event as usize).is_some_and(Option::is_some)
+        let ack = Py::new(py, AckEvent { ev: core::AckEvent::default() })?;
+        Ok(PythonControl { script, ack, mss: sender.mss, ecn, owns_recovery, answer })
     }
 
     /// Tells the class of an event, if it takes notice, and reads what it answers.
-    fn tell(
+    fn tell<T: Default>(
         &mut self,
         event: Event,
-        call: impl for<'py> FnOnce(&Py<AckEvent>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
-    ) {
-        if self.has_failed || !self.takes(event) {
-            return;
-        }
-        Python::attach(|py| {
-            let Some(method) = &self.events[event as usize] else { return };
-            if let Err(error) = call(&self.ack, method.bind(py)) {
-                self.fail();
-                return fault::raised(py, &self.fixed.reporter, EVENTS[event as usize], error);
-            }
-            if let Err((name, rule, got)) = self.read(py) {
-                self.fail();
-                let rule = format!("leave `{name}` {rule}");
-                self.fixed.reporter.raise(EVENTS[event as usize], &rule, got);
-            }
+        call: impl for<'py> FnOnce(&Py<AckEvent>, &Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> T {
+        let is_coupled = self.is_coupled();
+        let told = self.script.call(event as usize, |object, method| {
+            let told = call(&self.ack, method)?;
+            self.answer = Answer::of(object, self.mss, is_coupled)?;
+            Ok(told)
         });
-    }
-
-    /// From now on it is a window of one segment: the run ends soon.
-    fn fail(&mut self) {
-        self.has_failed = true;
-        (self.cwnd, self.pacing_rate, self.wants_reduction) = (self.fixed.mss, None, false);
-    }
-
-    /// Reads the window, the threshold and the pacing rate. The error: which attribute, what it must be, what it is.
-    fn read(&mut self, py: Python<'_>) -> Result<(), (&'static str, &'static str, String)> {
-        let object = self.object.bind(py);
-        let cwnd = object.getattr(intern!(py, "cwnd"));
-        let cwnd = cwnd.as_ref().map_err(|_| ("cwnd", "set", "nothing".to_owned()))?;
-        let Some(bytes) = whole(cwnd) else { return Err(("cwnd", "a number of bytes, 0 or more", shown(cwnd))) };
-        self.cwnd = Bytes::new(bytes).max(self.fixed.mss).min(MAX_WINDOW);
-        let optional = |name, rule| match object.getattr(name) {
-            Ok(value) if value.is_none() => Ok(None),
-            Ok(value) => whole(&value).map(Some).ok_or_else(|| (rule, shown(&value))),
-            Err(_) => Ok(None),
-        };
-        let ssthresh = optional(intern!(py, "ssthresh"), "a number of bytes, or `None`");
-        let rate = optional(intern!(py, "pacing_rate"), "a rate in bit/s, or `None`");
-        self.ssthresh = ssthresh.map_err(|(rule, got)| ("ssthresh", rule, got))?.map_or(Bytes::MAX, Bytes::new);
-        let rate = rate.map_err(|(rule, got)| ("pacing_rate", rule, got))?;
-        // Nothing would ever leave at a rate of zero.
-        self.pacing_rate = rate.map(|bps| Rate::from_bps(bps.max(1)));
-        if self.is_coupled() {
-            let between = optional(intern!(py, "bytes_between_losses"), "a number of bytes");
-            self.between_losses =
-                between.map_err(|(rule, got)| ("bytes_between_losses", rule, got))?.map_or(Bytes::ZERO, Bytes::new);
+        if self.script.has_failed {
+            self.answer = Answer::least(self.mss);
         }
-        let wants = object.getattr(intern!(py, "wants_reduction"));
-        let wants = wants.as_ref().map_err(|_| ("wants_reduction", "set", "nothing".to_owned()))?;
-        self.wants_reduction = wants.extract().map_err(|_| ("wants_reduction", "`True` or `False`", shown(wants)))?;
-        Ok(())
+        told
     }
 }
 
@@ -207,107 +188,80 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ev: &core::AckEvent) {
         self.tell(Event::Ack, |ack, method| {
-            let py = method.py();
-            // Only a class that asks its own event while it is told of the next one has it borrowed: then it gets another.
-            match ack.bind(py).try_borrow_mut() {
+            // Only a class that asks its own event while it is told of the next one has it borrowed: then it gets
+            // another.
+            match ack.bind(method.py()).try_borrow_mut() {
                 Ok(mut event) => event.ev = *ev,
-                Err(_) => return method.call1((AckEvent { ev: *ev },)),
+                Err(_) => return method.call1((AckEvent { ev: *ev },)).map(drop),
             }
-            method.call1((ack,))
+            method.call1((ack,)).map(drop)
         });
     }
     fn on_loss(&mut self, ev: &core::LossEvent) {
-        self.tell(Event::Loss, |_, method| method.call1((LossEvent::from(ev),)));
+        self.tell(Event::Loss, |_, method| method.call1((LossEvent::from(ev),)).map(drop));
     }
     fn on_rto(&mut self, ev: &core::RtoEvent) {
-        self.tell(Event::Rto, |_, method| method.call1((RtoEvent::from(ev),)));
+        self.tell(Event::Rto, |_, method| method.call1((RtoEvent::from(ev),)).map(drop));
     }
     fn on_segment_lost(&mut self, lost: &core::LostSegment) {
-        self.tell(Event::SegmentLost, |_, method| method.call1((LostSegment::from(lost),)));
+        self.tell(Event::SegmentLost, |_, method| method.call1((LostSegment::from(lost),)).map(drop));
     }
     fn on_recovered(&mut self, now: Time) {
-        self.tell(Event::Recovered, |_, method| method.call1((now.as_ns(),)));
+        self.tell(Event::Recovered, |_, method| method.call1((now.as_ns(),)).map(drop));
     }
     fn on_established(&mut self, now: Time, rtt: Dur) {
-        self.tell(Event::Established, |_, method| method.call1((now.as_ns(), rtt.as_ns())));
+        self.tell(Event::Established, |_, method| method.call1((now.as_ns(), rtt.as_ns())).map(drop));
     }
     fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.tell(Event::CachedSsthresh, |_, method| method.call1((ssthresh.as_u64(),)));
+        self.tell(Event::CachedSsthresh, |_, method| method.call1((ssthresh.as_u64(),)).map(drop));
     }
     fn on_spurious(&mut self, now: Time) {
-        self.tell(Event::Spurious, |_, method| method.call1((now.as_ns(),)));
+        self.tell(Event::Spurious, |_, method| method.call1((now.as_ns(),)).map(drop));
     }
     fn on_restart(&mut self, ev: &core::RestartEvent) {
-        self.tell(Event::Restart, |_, method| method.call1((RestartEvent::from(ev),)));
-    }
-    fn wants_reduction(&self) -> bool {
-        self.wants_reduction
+        self.tell(Event::Restart, |_, method| method.call1((RestartEvent::from(ev),)).map(drop));
     }
     fn on_coupling(&mut self, view: &CouplingView<'_>) {
         let siblings: Vec<Sibling> = view.siblings.iter().map(Sibling::from).collect();
-        self.tell(Event::Coupling, |_, method| method.call1((siblings, view.this)));
-    }
-    fn is_coupled(&self) -> bool {
-        self.takes(Event::Coupling)
-    }
-    fn bytes_between_losses(&self) -> Bytes {
-        self.between_losses
+        self.tell(Event::Coupling, |_, method| method.call1((siblings, view.this)).map(drop));
     }
     fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {
-        let mut supported = false;
-        self.tell(Event::Returned, |_, method| {
-            let answer = method.call1((now.as_ns(), bytes.as_u64()))?;
-            supported = answer.extract()?;
-            Ok(answer)
-        });
-        supported
+        self.tell(Event::Returned, |_, method| method.call1((now.as_ns(), bytes.as_u64()))?.extract())
+    }
+    fn wants_reduction(&self) -> bool {
+        self.answer.wants_reduction
+    }
+    fn is_coupled(&self) -> bool {
+        self.script.has(Event::Coupling as usize)
+    }
+    fn bytes_between_losses(&self) -> Bytes {
+        self.answer.between_losses
     }
     fn cwnd(&self) -> Bytes {
-        self.cwnd
+        self.answer.cwnd
     }
     fn ssthresh(&self) -> Bytes {
-        self.ssthresh
+        self.answer.ssthresh
     }
     fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing_rate
+        self.answer.pacing_rate
     }
     fn owns_recovery(&self) -> bool {
-        self.fixed.owns_recovery
+        self.owns_recovery
     }
     fn ecn(&self) -> EcnUse {
-        self.fixed.ecn
+        self.ecn
     }
     fn probe(&self, row: &mut Probe) {
-        if !self.has_failed {
-            probe(&self.object, &self.fixed.reporter, &self.fixed.shows, row);
-        }
+        self.script.probe(row);
     }
 }
 
 impl OutsideControl for PythonControl {
     fn clone_box(&self) -> Box<dyn OutsideControl> {
-        Python::attach(|py| {
-            let copied = py.import(FIND).and_then(|find| find.call_method1("copy", (&self.object,))?.extract());
-            let mut same = PythonControl {
-                object: self.object.clone_ref(py),
-                events: Vec::new(),
-                ack: self.ack.clone_ref(py),
-                fixed: self.fixed.clone(),
-                cwnd: self.cwnd,
-                ssthresh: self.ssthresh,
-                pacing_rate: self.pacing_rate,
-                between_losses: self.between_losses,
-                wants_reduction: self.wants_reduction,
-                has_failed: self.has_failed,
-            };
-            match copied {
-                Ok((object, events)) => (same.object, same.events) = (object, events),
-                Err(error) => {
-                    same.fail();
-                    fault::raised(py, &self.fixed.reporter, "copy", error);
-                }
-            }
-            Box::new(same) as Box<dyn OutsideControl>
-        })
+        let ack = Python::attach(|py| self.ack.clone_ref(py));
+        let script = self.script.copy();
+        let answer = if script.has_failed { Answer::least(self.mss) } else { self.answer };
+        Box::new(PythonControl { script, ack, answer, ..*self })
     }
 }

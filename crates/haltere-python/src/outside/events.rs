@@ -6,120 +6,67 @@ use haltere_queue::outside::PacketView;
 use haltere_units::{Dur, Time};
 use pyo3::prelude::*;
 
+/// The attributes of a class, each with its doc comment, name, type and value; then its methods.
+macro_rules! getters {
+    ($class:ident { $($(#[doc = $doc:literal])+ $name:ident: $type:ty = |$it:ident| $value:expr;)+ } $($more:tt)*) => {
+        #[pymethods]
+        impl $class {
+            $($(#[doc = $doc])+ #[getter] fn $name(&self) -> $type { let $it = self; $value })+
+            $($more)*
+        }
+    };
+}
+
 /// Data was newly acknowledged, cumulatively or selectively. The same object comes each time: copy what you keep.
 #[pyclass(module = "haltere._core")]
 pub(crate) struct AckEvent {
     pub(super) ev: core::AckEvent,
 }
 
-#[pymethods]
-impl AckEvent {
+getters! { AckEvent {
     /// Now, in nanoseconds.
-    #[getter]
-    fn now(&self) -> u64 {
-        self.ev.now.as_ns()
-    }
+    now: u64 = |it| it.ev.now.as_ns();
     /// Bytes by which the cumulative acknowledgement advanced.
-    #[getter]
-    fn acked(&self) -> u64 {
-        self.ev.acked.as_u64()
-    }
+    acked: u64 = |it| it.ev.acked.as_u64();
     /// Bytes newly known to be delivered, cumulatively or selectively.
-    #[getter]
-    fn delivered(&self) -> u64 {
-        self.ev.delivered.as_u64()
-    }
+    delivered: u64 = |it| it.ev.delivered.as_u64();
     /// Bytes newly marked lost.
-    #[getter]
-    fn lost(&self) -> u64 {
-        self.ev.lost.as_u64()
-    }
+    lost: u64 = |it| it.ev.lost.as_u64();
     /// Bytes of `delivered` that arrived with a CE mark, as the receiver says.
-    #[getter]
-    fn ce(&self) -> u64 {
-        self.ev.ce.as_u64()
-    }
+    ce: u64 = |it| it.ev.ce.as_u64();
     /// The ECN echo was set on this acknowledgement.
-    #[getter]
-    fn ece(&self) -> bool {
-        self.ev.ece
-    }
+    ece: bool = |it| it.ev.ece;
     /// The receiver counts marks (RFC 9768): `ce` is exact.
-    #[getter]
-    fn accurate(&self) -> bool {
-        self.ev.accurate
-    }
+    accurate: bool = |it| it.ev.accurate;
     /// A round-trip time measured by this acknowledgement, in nanoseconds.
-    #[getter]
-    fn rtt(&self) -> Option<u64> {
-        self.ev.rtt.map(Dur::as_ns)
-    }
+    rtt: Option<u64> = |it| it.ev.rtt.map(Dur::as_ns);
     /// The smoothed round-trip time in nanoseconds; 0 before the first sample.
-    #[getter]
-    fn srtt(&self) -> u64 {
-        self.ev.srtt.as_ns()
-    }
+    srtt: u64 = |it| it.ev.srtt.as_ns();
     /// The least round-trip time of the connection so far, in nanoseconds; 0 before the first sample.
-    #[getter]
-    fn min_rtt(&self) -> u64 {
-        self.ev.min_rtt.as_ns()
-    }
+    min_rtt: u64 = |it| it.ev.min_rtt.as_ns();
     /// Bytes in flight before this acknowledgement.
-    #[getter]
-    fn prior_in_flight(&self) -> u64 {
-        self.ev.prior_in_flight.as_u64()
-    }
+    prior_in_flight: u64 = |it| it.ev.prior_in_flight.as_u64();
     /// Bytes in flight after it.
-    #[getter]
-    fn in_flight(&self) -> u64 {
-        self.ev.in_flight.as_u64()
-    }
+    in_flight: u64 = |it| it.ev.in_flight.as_u64();
     /// First byte not yet acknowledged cumulatively.
-    #[getter]
-    fn snd_una(&self) -> u64 {
-        self.ev.snd_una
-    }
+    snd_una: u64 = |it| it.ev.snd_una;
     /// First byte not yet sent.
-    #[getter]
-    fn snd_nxt(&self) -> u64 {
-        self.ev.snd_nxt
-    }
+    snd_nxt: u64 = |it| it.ev.snd_nxt;
     /// Round trips counted by delivery.
-    #[getter]
-    fn round(&self) -> u64 {
-        self.ev.round
-    }
+    round: u64 = |it| it.ev.round;
     /// This acknowledgement begins a round.
-    #[getter]
-    fn round_start(&self) -> bool {
-        self.ev.round_start
-    }
+    round_start: bool = |it| it.ev.round_start;
     /// The window was what limited the sender: only then may it grow.
-    #[getter]
-    fn cwnd_limited(&self) -> bool {
-        self.ev.cwnd_limited
-    }
+    cwnd_limited: bool = |it| it.ev.cwnd_limited;
     /// The sender is in recovery, or reducing after an ECN echo: no growth.
-    #[getter]
-    fn in_recovery(&self) -> bool {
-        self.ev.in_recovery
-    }
+    in_recovery: bool = |it| it.ev.in_recovery;
     /// The sender repairs after a retransmission timeout: slow start is allowed.
-    #[getter]
-    fn in_rto_recovery(&self) -> bool {
-        self.ev.in_rto_recovery
-    }
+    in_rto_recovery: bool = |it| it.ev.in_rto_recovery;
     /// The earliest time at which pacing lets the next segment leave, in nanoseconds; 0 without pacing.
-    #[getter]
-    fn next_departure(&self) -> u64 {
-        self.ev.next_departure.as_ns()
-    }
+    next_departure: u64 = |it| it.ev.next_departure.as_ns();
     /// The delivery rate sample, if one could be taken.
-    #[getter]
-    fn rate(&self) -> Option<RateSample> {
-        self.ev.rate.map(|sample| RateSample { sample })
-    }
-}
+    rate: Option<RateSample> = |it| it.ev.rate.map(|sample| RateSample { sample });
+} }
 
 /// A sample of the delivery rate.
 #[pyclass(frozen, module = "haltere._core")]
@@ -127,59 +74,28 @@ pub(crate) struct RateSample {
     sample: core::RateSample,
 }
 
-#[pymethods]
-impl RateSample {
+getters! { RateSample {
     /// Bytes delivered over `interval`.
-    #[getter]
-    fn delivered(&self) -> u64 {
-        self.sample.delivered.as_u64()
-    }
+    delivered: u64 = |it| it.sample.delivered.as_u64();
     /// The longer of the send and the acknowledgement phase, in nanoseconds; never 0.
-    #[getter]
-    fn interval(&self) -> u64 {
-        self.sample.interval.as_ns()
-    }
+    interval: u64 = |it| it.sample.interval.as_ns();
     /// `delivered` over `interval`, in bit/s.
-    #[getter]
-    fn bps(&self) -> f64 {
-        self.sample.delivered.as_f64() * 8e9 / self.sample.interval.as_ns().max(1) as f64
-    }
+    bps: f64 = |it| it.sample.delivered.as_f64() * 8e9 / it.sample.interval.as_ns().max(1) as f64;
     /// Bytes delivered in all when the sampled segment was sent.
-    #[getter]
-    fn prior_delivered(&self) -> u64 {
-        self.sample.prior_delivered
-    }
+    prior_delivered: u64 = |it| it.sample.prior_delivered;
     /// Bytes delivered in all now.
-    #[getter]
-    fn total_delivered(&self) -> u64 {
-        self.sample.total_delivered
-    }
+    total_delivered: u64 = |it| it.sample.total_delivered;
     /// Bytes marked lost over the sample's flight.
-    #[getter]
-    fn lost(&self) -> u64 {
-        self.sample.lost.as_u64()
-    }
+    lost: u64 = |it| it.sample.lost.as_u64();
     /// Bytes marked lost in all.
-    #[getter]
-    fn total_lost(&self) -> u64 {
-        self.sample.total_lost
-    }
+    total_lost: u64 = |it| it.sample.total_lost;
     /// Bytes in flight when the sampled segment was sent.
-    #[getter]
-    fn tx_in_flight(&self) -> u64 {
-        self.sample.tx_in_flight.as_u64()
-    }
+    tx_in_flight: u64 = |it| it.sample.tx_in_flight.as_u64();
     /// Bytes delivered with a CE mark over the sample's flight.
-    #[getter]
-    fn delivered_ce(&self) -> u64 {
-        self.sample.delivered_ce.as_u64()
-    }
+    delivered_ce: u64 = |it| it.sample.delivered_ce.as_u64();
     /// The sampled segment was sent while the application had nothing more to send.
-    #[getter]
-    fn app_limited(&self) -> bool {
-        self.sample.app_limited
-    }
-}
+    app_limited: bool = |it| it.sample.app_limited;
+} }
 
 /// A recovery episode begins.
 #[pyclass(frozen, get_all, module = "haltere._core")]
@@ -305,62 +221,39 @@ pub(crate) struct Packet {
     pub(super) arrived: Time,
 }
 
-#[pymethods]
-impl Packet {
+getters! { Packet {
     /// Its number: the first packet of a queue is 0.
-    #[getter]
-    fn id(&self) -> u64 {
-        self.view.id
-    }
+    id: u64 = |it| it.view.id;
     /// When it arrived, in nanoseconds.
-    #[getter]
-    fn arrived(&self) -> u64 {
-        self.arrived.as_ns()
-    }
+    arrived: u64 = |it| it.arrived.as_ns();
     /// Length on the link in bytes, headers and framing included.
-    #[getter]
-    fn len(&self) -> u32 {
-        self.view.len
-    }
+    len: u32 = |it| it.view.len;
     /// The ECN field at its arrival: `not_ect`, `ect0`, `ect1` or `ce`.
-    #[getter]
-    fn ecn(&self) -> &'static str {
-        match self.view.ecn {
+    ecn: &'static str = |it| {
+        match it.view.ecn {
             Ecn::NotEct => "not_ect",
             Ecn::Ect0 => "ect0",
             Ecn::Ect1 => "ect1",
             Ecn::Ce => "ce",
         }
-    }
+    };
     /// It may be marked instead of dropped.
-    #[getter]
-    fn ecn_capable(&self) -> bool {
-        self.view.ecn.is_capable()
-    }
+    ecn_capable: bool = |it| it.view.ecn.is_capable();
     /// The flow: source and destination address, source and destination port, and protocol number.
-    #[getter]
-    fn flow(&self) -> (u128, u128, u16, u16, u8) {
-        let flow = &self.view.flow;
+    flow: (u128, u128, u16, u16, u8) = |it| {
+        let flow = &it.view.flow;
         (flow.src, flow.dst, flow.src_port, flow.dst_port, flow.protocol)
-    }
+    };
+    /// Linux's packet priority, 0 to 15, 0 for best effort.
+    priority: u8 = |it| it.view.priority;
+    /// The DSCP of its IP header, 0 for best effort.
+    dscp: u8 = |it| it.view.dscp;
+    /// Offset of its first payload byte in its stream, if the header shows it.
+    stream_offset: Option<u64> = |it| it.view.stream_offset;
+}
     /// A hash of the flow: the same in every process.
     #[pyo3(signature = (seed = 0))]
     fn flow_hash(&self, seed: u64) -> u64 {
         self.view.flow.hash(seed)
-    }
-    /// Linux's packet priority, 0 to 15, 0 for best effort.
-    #[getter]
-    fn priority(&self) -> u8 {
-        self.view.priority
-    }
-    /// The DSCP of its IP header, 0 for best effort.
-    #[getter]
-    fn dscp(&self) -> u8 {
-        self.view.dscp
-    }
-    /// Offset of its first payload byte in its stream, if the header shows it.
-    #[getter]
-    fn stream_offset(&self) -> Option<u64> {
-        self.view.stream_offset
     }
 }

@@ -1,25 +1,34 @@
 //! A path scheduler written in Python.
 
-use super::{FIND, about, fault, refused};
+use super::refused;
+use super::script::{Kind, Script, Wrong, about, seed};
 use haltere_transport::multipath::correlation::Relations as Related;
 use haltere_transport::multipath::scheduler::PathScheduler;
 use haltere_transport::multipath::scheduler::outside::{Maker, OutsideScheduler, Params};
 use haltere_transport::multipath::{self as core, MAX_PATHS, Paths};
-use haltere_units::outside::{About, Location, Origin, Reporter};
+use haltere_units::outside::{About, Location, Origin};
 use haltere_units::{Bytes, ParamError, Time};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// Makes them.
+static KIND: Kind = Kind { name: "schedulers", methods: &["pick", "on_relations"] };
+const PICK: usize = 0;
+const ON_RELATIONS: usize = 1;
+
+/// Makes path schedulers.
 pub(super) struct Schedulers;
 
 impl Maker for Schedulers {
     fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
-        about("schedulers", at)
+        about(&KIND, at)
     }
     fn make(&self, params: &Params, origin: &Origin) -> Result<Box<dyn OutsideScheduler>, ParamError> {
-        let made = Python::attach(|py| PythonScheduler::new(py, params, origin)).map_err(refused)?;
-        Ok(Box::new(made))
+        let made = Python::attach(|py| -> PyResult<_> {
+            let script = Script::new(&KIND, params, &origin.outside, &seed(py, origin.seed)?)?;
+            let (replicates, queues_ahead) = (script.is(py, "replicates")?, script.is(py, "queues_ahead")?);
+            Ok(PythonScheduler { script, replicates, queues_ahead })
+        });
+        Ok(Box::new(made.map_err(refused)?))
     }
 }
 
@@ -121,90 +130,46 @@ impl Relations {
     }
 }
 
-/// A scheduler written in Python.
 #[derive(Debug)]
 struct PythonScheduler {
-    object: Py<PyAny>,
-    pick: Py<PyAny>,
-    on_relations: Option<Py<PyAny>>,
+    script: Script,
     replicates: bool,
     queues_ahead: bool,
-    reporter: Reporter,
-    has_failed: bool,
-}
-
-/// What Python gives of a scheduler.
-type Made = (Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, bool, bool);
-
-impl PythonScheduler {
-    fn new(py: Python<'_>, params: &Params, origin: &Origin) -> PyResult<PythonScheduler> {
-        let Params { source, folder, digest, .. } = params;
-        let parameters = serde_json::to_string(&params.parameters).unwrap_or_default();
-        let made =
-            py.import(FIND)?.call_method1("make_scheduler", (source, folder, digest, parameters, origin.seed))?;
-        Ok(PythonScheduler::of(made.extract()?, Reporter::new(params, &origin.outside)))
-    }
-    fn of(made: Made, reporter: Reporter) -> PythonScheduler {
-        let (object, pick, on_relations, replicates, queues_ahead) = made;
-        PythonScheduler { object, pick, on_relations, replicates, queues_ahead, reporter, has_failed: false }
-    }
-    fn failed<T: Default>(&mut self, py: Python<'_>, call: &str, outcome: PyResult<T>) -> T {
-        outcome.unwrap_or_else(|error| {
-            self.has_failed = true;
-            fault::raised(py, &self.reporter, call, error);
-            T::default()
-        })
-    }
 }
 
 /// The paths that `pick` returned: a path or its number, several of them, or none.
-fn picked(given: &Bound<'_, PyAny>) -> PyResult<Paths> {
+fn picked(given: &Bound<'_, PyAny>) -> Result<Paths, Wrong> {
     if given.is_none() {
         return Ok(Paths::NONE);
     }
-    if let Some(path) = number(given)? {
+    if let Some(path) = number(given) {
         return Ok(Paths::one(path));
     }
-    let Ok(several) = given.try_iter() else { return Err(wrong(given)?) };
     let mut paths = Paths::NONE;
-    for one in several {
-        let one = one?;
-        match number(&one)? {
-            Some(path) => paths = paths.with(path),
-            None => return Err(wrong(given)?),
-        }
+    for one in given.try_iter().map_err(|_| wrong(given))? {
+        paths = paths.with(number(&one?).ok_or_else(|| wrong(given))?);
     }
     Ok(paths)
 }
 
-/// The number of a path, given as a number or as the path itself. `None`: it is neither.
-fn number(given: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
-    let path = match given.cast::<PathView>() {
-        Ok(path) => Some(path.get().path),
-        Err(_) => given.extract::<usize>().ok(),
-    };
-    match path {
-        Some(path) if path >= MAX_PATHS => Err(wrong(given)?),
-        path => Ok(path),
-    }
+fn wrong(given: &Bound<'_, PyAny>) -> PyErr {
+    let got = given.repr().map_or_else(|_| "something without a text".into(), |text| text.to_string());
+    PyTypeError::new_err(format!("`pick` must return a path, several paths, their numbers, or `None`, got `{got}`"))
 }
 
-fn wrong(given: &Bound<'_, PyAny>) -> PyResult<PyErr> {
-    let text = format!("`pick` must return a path, several paths, their numbers, or `None`, got `{}`", given.repr()?);
-    Ok(PyTypeError::new_err(text))
+/// The number of a path, given as a number or as the path itself. `None`: it is neither.
+fn number(given: &Bound<'_, PyAny>) -> Option<usize> {
+    let path = given.cast::<PathView>().map_or_else(|_| given.extract().ok(), |path| Some(path.get().path));
+    path.filter(|path| *path < MAX_PATHS)
 }
 
 impl PathScheduler for PythonScheduler {
     fn pick(&mut self, now: Time, paths: &[core::PathView], seg: &core::SegView) -> Paths {
-        if self.has_failed {
-            return Paths::NONE;
-        }
-        Python::attach(|py| {
+        let picked = self.script.call(PICK, |_, pick| {
             let views: Vec<PathView> = paths.iter().map(PathView::from).collect();
-            let outcome = self.pick.bind(py).call1((now.as_ns(), views, SegView::from(seg)));
-            let outcome = outcome.and_then(|given| picked(&given));
-            self.failed(py, "pick", outcome)
-        })
+            picked(&pick.call1((now.as_ns(), views, SegView::from(seg)))?).map(Some)
+        });
+        picked.unwrap_or(Paths::NONE)
     }
     fn replicates(&self) -> bool {
         self.replicates
@@ -213,32 +178,12 @@ impl PathScheduler for PythonScheduler {
         self.queues_ahead
     }
     fn on_relations(&mut self, relations: &Related) {
-        if self.has_failed || self.on_relations.is_none() {
-            return;
-        }
-        Python::attach(|py| {
-            let Some(method) = &self.on_relations else { return };
-            let outcome = method.bind(py).call1((Relations(relations.clone()),)).map(drop);
-            self.failed(py, "on_relations", outcome);
-        });
+        self.script.call(ON_RELATIONS, |_, method| Ok(method.call1((Relations(relations.clone()),)).map(drop)?));
     }
 }
 
 impl OutsideScheduler for PythonScheduler {
     fn clone_box(&self) -> Box<dyn OutsideScheduler> {
-        Python::attach(|py| {
-            let copied: PyResult<Made> =
-                py.import(FIND).and_then(|find| find.call_method1("copy", (&self.object,))?.extract());
-            let same = copied.unwrap_or_else(|error| {
-                fault::raised(py, &self.reporter, "copy", error);
-                let on_relations = self.on_relations.as_ref().map(|one| one.clone_ref(py));
-                let (object, pick) = (self.object.clone_ref(py), self.pick.clone_ref(py));
-                (object, pick, on_relations, self.replicates, self.queues_ahead)
-            });
-            Box::new(PythonScheduler {
-                has_failed: self.has_failed,
-                ..PythonScheduler::of(same, self.reporter.clone())
-            }) as Box<dyn OutsideScheduler>
-        })
+        Box::new(PythonScheduler { script: self.script.copy(), ..*self })
     }
 }

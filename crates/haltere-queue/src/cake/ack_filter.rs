@@ -5,8 +5,9 @@ use crate::{Fate, Pkt, PureAck, Store};
 
 /// The place of the oldest packet of the store that `arrival` makes redundant, if one is to go.
 ///
-/// Only pure acknowledgements of the same flow with the same flags go, and only those that `arrival` [`contains`]. The plain filter
-/// leaves one of them beside `arrival`, so that the sender still sees acknowledgements at about its usual rate.
+/// Only pure acknowledgements of the same flow with the same flags go, and only those that `arrival` [`contains`]. The
+/// plain filter leaves one of them beside `arrival`, so that the sender still sees acknowledgements at about its usual
+/// rate.
 #[inline]
 pub(super) fn redundant<P: Pkt>(
     filter: AckFilter,
@@ -29,8 +30,9 @@ pub(super) fn redundant<P: Pkt>(
     (filter == AckFilter::Aggressive || older.next().is_some()).then_some(oldest)
 }
 
-/// True if `new` says all that `old` does, and more: a higher number, or more bytes in blocks. Each block of `old` must lie in one of `new`, even if
-/// `new` acknowledges what it holds. An acknowledgement that reports a duplicate (RFC 2883: a block below its number) is never contained.
+/// True if `new` says all that `old` does, and more: a higher number, or more bytes in blocks. Each block of `old` must
+/// lie in one of `new`, even if `new` acknowledges what it holds. An acknowledgement that reports a duplicate (RFC
+/// 2883: a block below its number) is never contained.
 fn contains(new: &PureAck, old: &PureAck) -> bool {
     let gain = new.ack.wrapping_sub(old.ack) as i32;
     let is_held = |&(start, end): &(u32, u32)| {

@@ -3,7 +3,8 @@
 use crate::{Fate, MarkReason, Pkt, mark};
 use haltere_units::{Dur, Time};
 
-/// Added to BLUE's probability by an overflow, and taken from it by an empty queue (section III.C; the values are Linux's).
+/// Added to BLUE's probability by an overflow, and taken from it by an empty queue (section III.C; the values are
+/// Linux's).
 const INCREASE: f64 = 1.0 / 256.0;
 const DECREASE: f64 = 1.0 / 4096.0;
 /// A queue whose packets wait no longer than the transmission of this many full packets is not too long.
@@ -21,7 +22,8 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// For an `rtt` and a rate at which a full packet takes that time. A slow link gets a target of one and a half packets.
+    /// For an `rtt` and a rate at which a full packet takes that time. A slow link gets a target of one and a half
+    /// packets.
     pub fn new(rtt: Dur, packet_time: Dur) -> Config {
         let wanted = Dur::from_ns(rtt.as_ns() / 20);
         let target = wanted.max(Dur::from_ns(packet_time.as_ns() * 3 / 2));
@@ -43,8 +45,8 @@ pub(super) struct Cobalt {
     pub count: u32,
     dropping: bool,
     drop_next: Time,
-    /// The gap for `count` was computed before. Linux begins with a gap of zero, and computes it only when `count` changes in or after a
-    /// late period: the first late packet of a fresh queue makes the next one due at once.
+    /// The gap for `count` was computed before. Linux begins with a gap of zero, and computes it only when `count`
+    /// changes in or after a late period: the first late packet of a fresh queue makes the next one due at once.
     aged: bool,
     /// BLUE's probability.
     pub probability: f64,
@@ -153,7 +155,8 @@ mod tests {
         let drops: alloc::vec::Vec<u64> = (100..400).filter(|&ms| is_dropped(&mut cobalt, ms, 6, &mut fate)).collect();
         assert_eq!(drops, [200, 271, 329, 379]);
     }
-    /// By hand: late at 100 ms with a gap of zero, so the packet at 101 is due; then 100 / sqrt(2) = 70.7 and 100 / sqrt(3) = 57.7 ms.
+    /// By hand: late at 100 ms with a gap of zero, so the packet at 101 is due; then 100 / sqrt(2) = 70.7 and 100 /
+    /// sqrt(3) = 57.7 ms.
     #[test]
     fn the_second_late_packet_of_a_fresh_queue_is_dropped_at_once() {
         let (mut cobalt, mut fate) = (Cobalt::new(false), Recorder::new(1));
@@ -165,7 +168,8 @@ mod tests {
         let (mut cobalt, mut fate) = (Cobalt::new(true), Recorder::new(1));
         assert_eq!((100..400).filter(|&ms| is_dropped(&mut cobalt, ms, 6, &mut fate)).count(), 4);
         assert_eq!(cobalt.count, 5);
-        // The next would be due 100 / sqrt(5) = 44.7 ms after 379: at 423 the delay is fine, and 4 are left, then 3 at 473.
+        // The next would be due 100 / sqrt(5) = 44.7 ms after 379: at 423 the delay is fine, and 4 are left, then 3 at
+        // 473.
         (400..450).for_each(|ms| assert!(!is_dropped(&mut cobalt, ms, 1, &mut fate)));
         assert_eq!(cobalt.count, 4);
         (450..1000).for_each(|ms| assert!(!is_dropped(&mut cobalt, ms, 1, &mut fate)));

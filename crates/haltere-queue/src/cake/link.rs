@@ -9,7 +9,8 @@ const CELL: u64 = 53;
 const CELL_PAYLOAD: u64 = 48;
 /// PTM sends 65 bytes for 64.
 const PTM_PAYLOAD: u64 = 64;
-/// Bounds of the bytes that a flow may send in its turn. It is what the rate carries in about a quarter of a millisecond.
+/// Bounds of the bytes that a flow may send in its turn. It is what the rate carries in about a quarter of a
+/// millisecond.
 const QUANTUM: (u64, u64) = (300, 1514);
 const TURNS_PER_SECOND: u64 = 4096;
 

@@ -105,7 +105,8 @@ fn a_queue_that_stands_is_marked_or_dropped() {
     {
         let (mut q, mut fate) = queue(&Params { aged, ..Params::default() });
         (0..200).for_each(|id| q.enqueue(us(0), TestPkt::new(id, 1500).ecn(ecn), &mut fate));
-        // Each second millisecond from 6 ms on: signals 100 ms after the first, at once in a fresh queue, then after 70.7, 57.7 ms.
+        // Each second millisecond from 6 ms on: signals 100 ms after the first, at once in a fresh queue, then after
+        // 70.7, 57.7 ms.
         (6..250).for_each(|ms| {
             if ms % 2 == 0 {
                 q.dequeue(us(1000 * ms), &mut fate);
@@ -136,7 +137,8 @@ fn the_filter_drops_the_oldest_acknowledgement_that_the_newest_contains() {
     assert_eq!(dropped(AckFilter::Aggressive, &[(u32::MAX - 5, 0), (5, 0)]), [0], "numbers wrap");
 }
 
-/// Two acknowledgements as a receiver with holes sends them: the aggressive filter drops the older one if the newer one covers it.
+/// Two acknowledgements as a receiver with holes sends them: the aggressive filter drops the older one if the newer one
+/// covers it.
 #[test]
 fn an_acknowledgement_goes_if_a_later_one_covers_its_blocks() {
     let ack = |id, ack, blocks: &[(u32, u32)]| {

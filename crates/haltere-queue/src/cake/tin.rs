@@ -105,7 +105,8 @@ impl<P: Pkt> Tin<P> {
         }
     }
 
-    /// The turn of a flow: fewer bytes, the more bulk flows its busier host has. Counted in bytes times 2^16, so nothing is rounded away.
+    /// The turn of a flow: fewer bytes, the more bulk flows its busier host has. Counted in bytes times 2^16, so
+    /// nothing is rounded away.
     #[inline]
     fn turn(&self, id: u32) -> i64 {
         let flow = &self.flows[id as usize];
@@ -207,8 +208,8 @@ impl<P: Pkt> Tin<P> {
         let turn = self.turn(id);
         self.flows[id as usize].deficit += turn;
     }
-    /// Gives all old flows at once the turns of the rounds in which none may send yet. With many flows of one host a turn is a small part of a
-    /// packet, and there are many such rounds. They leave the list in its order.
+    /// Gives all old flows at once the turns of the rounds in which none may send yet. With many flows of one host a
+    /// turn is a small part of a packet, and there are many such rounds. They leave the list in its order.
     fn skip_rounds(&mut self) {
         let idle = |&id: &u32| (-self.flows[id as usize].deficit).max(0) / self.turn(id);
         let Some(rounds) = self.old.iter().map(idle).min().filter(|&rounds| rounds > 0) else { return };

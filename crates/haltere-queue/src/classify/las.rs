@@ -60,14 +60,8 @@ pub struct Las {
 impl Las {
     /// A classifier of these parameters, which knows no flow.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Las, ParamError> {
-        if params.threshold == Bytes::ZERO {
-            return Err(
-                ParamError::new("threshold", "above 0", params.threshold).default_is(Params::default().threshold)
-            );
-        }
-        if params.timeout.is_zero() {
-            return Err(ParamError::new("timeout", "above 0", params.timeout).default_is(Params::default().timeout));
-        }
+        haltere_units::refuse!(params.threshold == Bytes::ZERO, params.threshold, "above 0");
+        haltere_units::refuse!(params.timeout.is_zero(), params.timeout, "above 0");
         let Params { threshold, timeout } = *params;
         Ok(Las { threshold: threshold.as_u64(), timeout, flows: BTreeMap::new(), swept: Time::ZERO })
     }

@@ -1,7 +1,8 @@
 //! Flow classifiers: which of two classes, short or long, each packet belongs to.
 //!
-//! A classifier sees one packet at a time and may keep state. Like a discipline it takes time and random numbers as arguments.
-//! It is before a [service](crate::service) and two disciplines in [`classed`](crate::classed), or classifies a capture.
+//! A classifier sees one packet at a time and may keep state. Like a discipline it takes time and random numbers as
+//! arguments. It is before a [service](crate::service) and two disciplines in [`classed`](crate::classed), or
+//! classifies a capture.
 //!
 //! | module | calls a packet long if | needs |
 //! |---|---|---|

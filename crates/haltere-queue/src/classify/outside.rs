@@ -13,20 +13,19 @@ pub use haltere_units::outside::Params;
 /// Makes the classifiers of one language.
 pub trait Maker: Send + Sync {
     /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a
-    /// maker keeps what it has
-    /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
+    /// maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may name
+    /// the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
     /// A classifier on that link that has seen no packet. `params` were checked against [`About::schema`]. A maker that
-    /// reads the code again
-    /// [checks its digest](Params::check_digest).
+    /// reads the code again [checks its digest](Params::check_digest).
     fn make(&self, params: &Params, link: &LinkContext) -> Result<Box<dyn OutsideClassifier>, ParamError>;
 }
 
 /// A classifier from outside the tree.
 ///
 /// The contract is that of [`FlowClassifier`]. A call that fails [raises](haltere_units::outside::Outside::raise) a
-/// fault and returns
-/// [`Class::Short`]. Names and units that [`probe`](OutsideClassifier::probe) gives live as long as the process.
+/// fault and returns [`Class::Short`]. Names and units that [`probe`](OutsideClassifier::probe) gives live as long as
+/// the process.
 pub trait OutsideClassifier: Debug + Send {
     /// The class of a packet that arrives now. `random` gives 64 bits from the stream of this queue.
     fn classify(&mut self, now: Time, packet: &PacketView, random: &mut dyn FnMut() -> u64) -> Class;

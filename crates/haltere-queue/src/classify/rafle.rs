@@ -83,12 +83,8 @@ pub struct Rafle {
 impl Rafle {
     /// A classifier with an empty memory.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Rafle, ParamError> {
-        if !(1..=MOST).contains(&params.n) {
-            return Err(ParamError::new("n", "from 1 to 1048576 packets", params.n).default_is(Params::default().n));
-        }
-        if !(1..=1000).contains(&params.draws) {
-            return Err(ParamError::new("draws", "from 1 to 1000", params.draws).default_is(Params::default().draws));
-        }
+        haltere_units::refuse!(!(1..=MOST).contains(&params.n), params.n, "from 1 to 1048576 packets");
+        haltere_units::refuse!(!(1..=1000).contains(&params.draws), params.draws, "from 1 to 1000");
         let memory = Vec::with_capacity(params.n as usize);
         Ok(Rafle { n: params.n, key: params.key, draws: params.draws, memory, next: 0 })
     }
@@ -155,8 +151,8 @@ mod tests {
     }
     #[test]
     fn another_flow_in_the_place_means_short() {
-        // After 1, 2 the memory holds (1, 2); the third packet (flow 2) draws flow 1, is short and takes that place; the
-        // fourth finds it there.
+        // After 1, 2 the memory holds (1, 2); the third packet (flow 2) draws flow 1, is short and takes that place;
+        // the fourth finds it there.
         assert_eq!(classes(Params { n: 2, ..Params::default() }, &[1, 2, 2, 2], &[0, 0, 0, 0]), "sssl");
     }
     #[test]
@@ -166,7 +162,8 @@ mod tests {
     }
     #[test]
     fn the_oldest_id_is_overwritten_round_and_round() {
-        // Three places. Packets 1 2 3 fill them; 4 takes place 0, 5 takes place 1, 6 takes place 2, 7 takes place 0 again.
+        // Three places. Packets 1 2 3 fill them; 4 takes place 0, 5 takes place 1, 6 takes place 2, 7 takes place 0
+        // again.
         let places = [0, 0, 0, 0, 1, 2, 0, 0, 1, 2];
         assert_eq!(
             classes(Params { n: 3, ..Params::default() }, &[1, 2, 3, 4, 5, 6, 7, 7, 7, 7], &places),

@@ -43,11 +43,7 @@ pub struct Run2c {
 impl Run2c {
     /// A classifier of these parameters.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Run2c, ParamError> {
-        if params.threshold == Bytes::ZERO {
-            return Err(
-                ParamError::new("threshold", "above 0", params.threshold).default_is(Params::default().threshold)
-            );
-        }
+        haltere_units::refuse!(params.threshold == Bytes::ZERO, params.threshold, "above 0");
         Ok(Run2c { threshold: params.threshold.as_u64(), unseen: 0 })
     }
 }

@@ -26,11 +26,11 @@ impl Thresholds {
             Size::Bytes(n) => Ok((n as f64, true)),
             Size::MilliBdp(_) => Err(ParamError::new(name, "in packets or bytes if the link has no rate or RTT", size)),
         };
-        let (limit, limit_in_bytes) = amount("limit", params.limit)?;
+        let (limit, limit_in_bytes) = amount("limit", params.base.limit)?;
         let given = |name, size: Option<Size>| size.map(|size| amount(name, size)).transpose();
-        let (min, max) = (given("min", params.min)?, given("max", params.max)?);
+        let (min, max) = (given("min", params.base.min)?, given("max", params.base.max)?);
         let in_bytes = max.or(min).map_or(limit_in_bytes, |(_, bytes)| bytes);
-        if let (Some((_, a)), Some((_, b)), Some(size)) = (min, max, params.min)
+        if let (Some((_, a)), Some((_, b)), Some(size)) = (min, max, params.base.min)
             && a != b
         {
             return Err(
@@ -59,11 +59,13 @@ impl Thresholds {
             if what.is_none() { format!("it is not given: {rule}") } else { "".into() }
         };
         if self.min <= 0.0 {
-            return Err(ParamError::new("min", "above 0", size(self.min)).hint(hint(params.min, "a third of max")));
+            return Err(ParamError::new("min", "above 0", size(self.min)).hint(hint(params.base.min, "a third of max")));
         }
         if self.min >= self.max {
             let got = format!("min {} and max {}", size(self.min), size(self.max));
-            return Err(ParamError::new("min", "below max", got).hint(hint(params.max, "max is a quarter of limit")));
+            return Err(
+                ParamError::new("min", "below max", got).hint(hint(params.base.max, "max is a quarter of limit"))
+            );
         }
         Ok(self)
     }
@@ -96,19 +98,13 @@ pub(super) enum Idle {
 impl Config {
     /// The parameters, checked and completed for that link.
     pub(super) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
-        if params.avpkt == Bytes::ZERO {
-            return Err(ParamError::new("avpkt", "above 0", params.avpkt).default_is(Params::default().avpkt));
+        haltere_units::refuse!(params.avpkt == Bytes::ZERO, params.avpkt, "above 0");
+        if params.base.probability == Prob::ZERO {
+            return Err(ParamError::new("probability", "above 0", params.base.probability)
+                .default_is(Params::default().base.probability));
         }
-        if params.probability == Prob::ZERO {
-            return Err(
-                ParamError::new("probability", "above 0", params.probability).default_is(Params::default().probability)
-            );
-        }
-        if params.target_delay.is_zero() {
-            return Err(ParamError::new("target_delay", "above 0", params.target_delay)
-                .default_is(Params::default().target_delay));
-        }
-        let bandwidth = params.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
+        haltere_units::refuse!(params.target_delay.is_zero(), params.target_delay, "above 0");
+        let bandwidth = params.base.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
         if bandwidth == Rate::ZERO {
             return Err(ParamError::new("bandwidth", "above 0", bandwidth).hint("write the link's rate"));
         }
@@ -121,7 +117,8 @@ impl Config {
             }
         };
         let Thresholds { min, max, in_bytes, .. } = thresholds;
-        let &Params { ecn, harddrop, nodrop, gentle, wait, bytemode, .. } = params;
+        let ecn = params.base.ecn;
+        let &Params { harddrop, nodrop, gentle, wait, bytemode, .. } = params;
         let avpkt = params.avpkt.as_f64();
         Ok(Config { min, max, in_bytes, weight, idle, avpkt, ecn, harddrop, nodrop, gentle, wait, bytemode })
     }
@@ -131,7 +128,7 @@ impl Config {
 fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Result<(f64, i32), ParamError> {
     let near = |w: f64| (w, (libm::round(-libm::log2(w)) as i32).clamp(1, 31));
     if let Some(w) = params.weight {
-        if params.burst.is_some() {
+        if params.base.burst.is_some() {
             return Err(ParamError::new("weight", "given without burst", w).hint("remove one of them"));
         }
         if !(w > 0.0 && w <= 1.0) {
@@ -140,11 +137,12 @@ fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Resul
         return Ok(near(w));
     }
     let unit = if thresholds.in_bytes { params.avpkt.as_f64() } else { 1.0 };
-    if let (true, None, Some(rate)) = (thresholds.automatic, params.burst, link.rate) {
+    if let (true, None, Some(rate)) = (thresholds.automatic, params.base.burst, link.rate) {
         let packets_per_s = rate.as_bps_f64() / 8.0 / params.avpkt.as_f64();
         return Ok(near(-libm::expm1(-1.0 / packets_per_s)));
     }
-    let burst = params.burst.unwrap_or((libm::floor((2.0 * thresholds.min + thresholds.max) / (3.0 * unit))) as u32);
+    let burst =
+        params.base.burst.unwrap_or((libm::floor((2.0 * thresholds.min + thresholds.max) / (3.0 * unit))) as u32);
     let wlog = tc::wlog(burst, thresholds.min / unit)?;
     Ok((libm::exp2(-f64::from(wlog)), wlog))
 }

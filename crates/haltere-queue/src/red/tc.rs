@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn a_first_halving_takes_what_the_table_says() {
-        // 800 us a packet = 12500 ticks; -ln(31/32) / 12500 = 2.540e-6 a us; 31 / that = 12.2e6 us, in cells of 2^15 us.
-        // The first cell with a shift of 1 is 13: 13 * 32768 * 2.540e-6 = 1.08, 12 gives 0.999.
+        // 800 us a packet = 12500 ticks; -ln(31/32) / 12500 = 2.540e-6 a us; 31 / that = 12.2e6 us, in cells of 2^15
+        // us. The first cell with a shift of 1 is 13: 13 * 32768 * 2.540e-6 = 1.08, 12 gives 0.999.
         let table = DecayTable::new(5, Bytes::new(1000), Rate::from_mbps(10));
         assert_eq!(table.cell_log, 15);
         assert_eq!((table.shifts[12], table.shifts[13]), (0, 1));

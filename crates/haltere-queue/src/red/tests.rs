@@ -10,12 +10,16 @@ fn kb(n: u64) -> Option<Size> {
 }
 /// The reference's settings: tc-red(8)'s example for 10 Mbit/s.
 fn example() -> Params {
-    Params { limit: Size::Bytes(1_500_000), min: kb(30), max: kb(90), burst: Some(55), ..Params::default() }
+    of(Base { limit: Size::Bytes(1_500_000), min: kb(30), max: kb(90), burst: Some(55), ..Base::default() })
 }
 /// A step at 90 kB on the lightest average.
 fn step() -> Params {
     let (limit, max) = (Size::Bytes(1_000_000), Some(Size::Bytes(90_001)));
-    Params { limit, min: kb(90), max, burst: Some(61), avpkt: Bytes::new(1500), ecn: true, ..Params::default() }
+    let base = Base { limit, min: kb(90), max, burst: Some(61), ecn: true, ..Base::default() };
+    Params { avpkt: Bytes::new(1500), ..of(base) }
+}
+fn of(base: Base) -> Params {
+    Params { base, ..Params::default() }
 }
 fn red(params: &Params) -> Red<TestPkt> {
     Red::new(params, &link()).unwrap()
@@ -38,7 +42,7 @@ fn fate_of(params: &Params, avg: f64, ecn: Ecn) -> Recorder {
 
 #[test]
 fn the_average_moves_by_the_weight_of_the_queue_before_the_arrival() {
-    let params = Params { burst: None, weight: Some(0.25), ..example() };
+    let params = Params { weight: Some(0.25), ..of(Base { burst: None, ..example().base }) };
     let (mut q, mut fate) = (red(&params), Recorder::new(1));
     let averages: Vec<f64> = (0..4)
         .map(|id| {
@@ -51,8 +55,10 @@ fn the_average_moves_by_the_weight_of_the_queue_before_the_arrival() {
 
 #[test]
 fn thresholds_in_packets_average_packets() {
-    let params =
-        Params { min: Some(Size::Packets(5)), max: Some(Size::Packets(15)), weight: Some(0.5), ..Params::default() };
+    let params = Params {
+        weight: Some(0.5),
+        ..of(Base { min: Some(Size::Packets(5)), max: Some(Size::Packets(15)), ..Base::default() })
+    };
     let (mut q, mut fate) = (red(&params), Recorder::new(1));
     for id in 0..3 {
         q.enqueue(Time::ZERO, TestPkt::new(id, 1000), &mut fate);
@@ -145,27 +151,31 @@ fn nodrop_keeps_packets_that_cannot_be_marked() {
 
 #[test]
 fn a_mark_is_not_told_for_a_packet_that_finds_no_room() {
-    let fate = fate_of(&Params { limit: Size::Bytes(100), ..step() }, 90_001.0, Ecn::Ect0);
+    let fate =
+        fate_of(&Params { base: Base { limit: Size::Bytes(100), ..step().base }, ..step() }, 90_001.0, Ecn::Ect0);
     assert!(fate.marked.is_empty());
     assert_eq!(fate.dropped[0].1, DropReason::Overlimit);
 }
 
 #[test]
 fn bursts_set_the_weights_of_the_reference() {
-    let ared5 = Params { min: Some(Size::Bytes(7500)), max: Some(Size::Bytes(22_500)), burst: Some(9), ..step() };
+    let ared5 = Params {
+        base: Base { min: Some(Size::Bytes(7500)), max: Some(Size::Bytes(22_500)), burst: Some(9), ..step().base },
+        ..step()
+    };
     let weights = [example(), step(), ared5].map(|p| red(&p).config.weight);
     assert_eq!(weights, [1.0 / 32.0, 0.5, 0.125]);
 }
 
 #[test]
 fn thresholds_default_to_parts_of_the_limit() {
-    let q = red(&Params { limit: Size::Bytes(1_200_000), ..Params::default() });
+    let q = red(&of(Base { limit: Size::Bytes(1_200_000), ..Base::default() }));
     assert_eq!((q.config.min, q.config.max, q.config.in_bytes), (100_000.0, 300_000.0, true));
 }
 
 #[test]
 fn the_paper_s_idle_decay_is_one_weight_for_each_packet_that_could_have_been_sent() {
-    let params = Params { idle: IdleDecay::Paper, burst: None, weight: Some(0.002), ..example() };
+    let params = Params { idle: IdleDecay::Paper, weight: Some(0.002), ..of(Base { burst: None, ..example().base }) };
     let (mut q, mut fate) = (red(&params), Recorder::new(1));
     q.vars.avg = 20_000.0;
     // 1000 B at 10 Mbit/s take 0.8 ms: 10 packets in 8 ms.
@@ -249,19 +259,19 @@ fn automatic_thresholds_start_at_five_packets() {
 
 #[test]
 fn min_above_max_is_refused_with_both_values() {
-    let params = Params { min: kb(90), max: kb(30), ..Params::default() };
+    let params = of(Base { min: kb(90), max: kb(30), ..Base::default() });
     assert_eq!(error(&params), "min must be below max, got min 90kB and max 30kB");
 }
 
 #[test]
 fn thresholds_in_two_units_are_refused() {
-    let params = Params { min: Some(Size::Packets(5)), max: kb(30), ..Params::default() };
+    let params = of(Base { min: Some(Size::Packets(5)), max: kb(30), ..Base::default() });
     assert_eq!(error(&params), "min must be in the same unit as max, got 5p; write both in packets or both in bytes");
 }
 
 #[test]
 fn a_burst_below_min_is_refused() {
-    let params = Params { burst: Some(20), ..example() };
+    let params = of(Base { burst: Some(20), ..example().base });
     assert_eq!(
         error(&params),
         "burst must be at least min, which is 30 packets of `avpkt`, got 20; tc's default is (2 min + max) / (3 avpkt)"

@@ -12,8 +12,8 @@ use haltere_units::ParamError;
 
 /// Chooses between the class queues.
 pub trait ClassService {
-    /// The queue (its class's index) to be served next among those that hold packets; `None` if none does. The
-    /// caller may ask again with fewer waiting, if a discipline dropped all its packets.
+    /// The queue (its class's index) to be served next among those that hold packets; `None` if none does. The caller
+    /// may ask again with fewer waiting, if a discipline dropped all its packets.
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize>;
     /// A packet of `len` bytes was taken from queue `class`, while packets waited in those of `waiting` at the pick.
     fn sent(&mut self, class: usize, len: u32, waiting: [bool; CLASSES]);

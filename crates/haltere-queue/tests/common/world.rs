@@ -36,7 +36,8 @@ struct World<'a, Q> {
     q: &'a mut Q,
     rate: Rate,
     arrived: usize,
-    /// When the packet on the line is out, or the discipline has one ready; `None` while the line is free and nothing waits.
+    /// When the packet on the line is out, or the discipline has one ready; `None` while the line is free and nothing
+    /// waits.
     free_at: Option<Time>,
     out: Outcome,
 }

@@ -9,8 +9,9 @@ use super::{App, Place};
 use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
-use crate::net::packet::{Header, Marks, Packet};
+use crate::net::packet::{Header, Packet};
 use haltere_plan::Plan;
+use haltere_plan::app::Protocol;
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals, delay, ideal};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
@@ -161,9 +162,11 @@ impl SpawnedFlows {
         let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
         let dscp = plan.flows[self.sources[at].index].dscp;
-        let near = Port { header: Header { dscp, ..header(ends, ports, near, endpoint + 1) } };
-        let far = header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);
-        let far = Port { header: Header { dscp, ..far } };
+        let port = |ends, ports, cursor, endpoint| Port {
+            header: Header { cursor, endpoint, dscp, ..Header::new(Protocol::Tcp, ends, ports) },
+        };
+        let near = port(ends, ports, near, endpoint + 1);
+        let far = port((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);
         let source = &mut self.sources[at];
         if let Some(entries) = &mut self.entries {
             entries.insert((slot, ports.0), source.index as u32);
@@ -188,15 +191,15 @@ impl SpawnedFlows {
     }
     /// The links from one node to another, and where their list begins.
     fn path(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
-        let key = header((from, to), ports, 0, 0).flow().hash(self.origin.seed);
-        let routes = &mut fabric.routes;
-        let way = if self.ecmp { routes.spread(from, to, key) } else { routes.path(from, to) };
+        let header = Header::new(Protocol::Tcp, (from, to), ports);
+        let key = self.ecmp.then(|| header.flow().hash(self.origin.seed));
+        let way = fabric.routes.choose(from, to, key);
         let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));
         let start = match self.known.get(&way) {
             Some(&start) => start,
             None => *self.known.entry(way.clone()).or_insert(fabric.add_path(&way)),
         };
-        (way, fabric.with_detours((from as u32, to as u32), self.ecmp.then_some(key), start))
+        (way, fabric.with_detours((from as u32, to as u32), key, start))
     }
     /// Lets the flow in a slot act, and frees the slot if the flow is over.
     #[inline]
@@ -259,22 +262,5 @@ impl SpawnedFlow {
     fn line(&self) -> Completion {
         let retransmissions = self.tcp.info().retransmissions as u32;
         Completion { end: self.tcp.completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }
-    }
-}
-
-fn header((src, dst): (usize, usize), (src_port, dst_port): (u16, u16), cursor: u32, endpoint: u32) -> Header {
-    Header {
-        len: 0,
-        cursor,
-        endpoint,
-        src: src as u32,
-        dst: dst as u32,
-        src_port,
-        dst_port,
-        id: 0,
-        protocol: 6,
-        dscp: 0,
-        marks: Marks::default(),
-        flags: 0,
     }
 }

@@ -1,33 +1,23 @@
 //! The connections of the closed-loop kinds (`rpc`, `video`, `web`). What is asked for, and when, is the kind's own:
 //! its [`Client`].
 
+use super::sockets::{self, End, Peers, Sockets, is_dead};
 use super::{App, Place};
 use crate::engine::event::Kind;
-use crate::engine::timer::Alarms;
-use crate::net::fabric::{Fabric, Port};
+use crate::net::fabric::Fabric;
 use crate::net::packet::Packet;
 use haltere_plan::Record;
 use haltere_plan::exchange::{Answer, CLIENT, Call, Calls, Client, Connections, SERVER};
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::Completion;
-use haltere_plan::rng::Rng;
-use haltere_transport::{Connection, Role};
-use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 use std::collections::VecDeque;
-
-/// One end of a connection.
-#[derive(Debug)]
-struct End {
-    socket: Connection,
-    port: Port,
-}
 
 /// A connection with what is asked on it.
 #[derive(Debug)]
 struct Line {
     /// The server's end and the client's.
-    ends: [End; 2],
+    ends: Peers,
     calls: Calls,
     /// The server's retransmissions when it last completed a response.
     retransmissions: u64,
@@ -36,11 +26,7 @@ struct Line {
 /// The connections of a flow.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    index: usize,
-    tcp: TcpPlan,
-    ports: [Port; 2],
-    origin: Origin,
-    seeds: Rng,
+    sockets: Sockets,
     lines: Vec<Option<Line>>,
     /// Responses of which the client has not heard yet, and their retransmissions.
     done: VecDeque<(Answer, Call, u64)>,
@@ -72,34 +58,22 @@ impl Connections for Open<'_> {
         self.0.lines.iter_mut().flatten().for_each(|line| line.calls.close());
     }
     fn wake(&mut self, at: Time) {
-        self.1.schedule(at, Kind::App, self.0.index);
+        self.1.schedule(at, Kind::App, self.0.sockets.index);
     }
 }
 
 impl Lines {
     fn connect(&mut self, server_port: u16, fabric: &mut Fabric) -> Line {
-        let client_port = fabric.hosts.ephemeral_port();
-        let mut end = |side: usize, role, tcp| {
-            let mut port = self.ports[side].clone();
-            let ports = [server_port, client_port];
-            (port.header.src_port, port.header.dst_port) = (ports[side], ports[1 - side]);
-            let socket = Connection::new(
-                role,
-                Clone::clone(tcp),
-                self.tcp.congestion.clone(),
-                self.origin.with_seed(self.seeds.bits()),
-            );
-            End { socket: socket.expect("checked when the flow was made"), port }
-        };
-        let mut client = end(CLIENT, Role::Client, &self.tcp.receiver);
-        let server = end(SERVER, Role::Server, &self.tcp.sender);
-        client.socket.open(fabric.now);
-        Line { ends: [server, client], calls: Calls::default(), retransmissions: 0 }
+        let ends = self.sockets.open(server_port, None, fabric);
+        Line { ends, calls: Calls::default(), retransmissions: 0 }
+    }
+    fn ends_mut(&mut self) -> (&mut Sockets, impl Iterator<Item = &mut Peers>) {
+        (&mut self.sockets, self.lines.iter_mut().flatten().map(|line| &mut line.ends))
     }
     /// Reads, writes and closes what can be now on a connection.
     fn go_on(&mut self, number: usize, fabric: &mut Fabric) {
         let Some(line) = &mut self.lines[number] else { return };
-        if line.is_dead() {
+        if is_dead(&line.ends) {
             return self.reopen(number, fabric);
         }
         let done = &mut self.done;
@@ -114,7 +88,7 @@ impl Lines {
             if line.ends.iter().all(|end| end.socket.is_closed()) {
                 *place = None;
             } else {
-                line.transmit(fabric);
+                line.ends.iter_mut().for_each(|end| end.transmit(fabric));
             }
         }
     }
@@ -128,24 +102,11 @@ impl Lines {
         line.calls = old.calls.again();
         self.lines[number] = Some(line);
     }
-    /// Sees to the timer of one side of all connections.
-    fn set_timer(&self, side: usize, alarms: &mut Alarms, fabric: &mut Fabric) {
-        let sockets = self.lines.iter().flatten().map(|line| &line.ends[side].socket);
-        let Some(next) = sockets.filter_map(Connection::next_timeout).min() else { return };
-        let at = next.max(fabric.now);
-        if next != Time::NEVER && alarms.wants(at) {
-            fabric.schedule(at, Kind::Timer, 2 * self.index + side);
-        }
-    }
 }
 
 impl Line {
-    /// The connection gave up: it ended though the peer had not closed.
-    fn is_dead(&self) -> bool {
-        self.ends.iter().any(|end| end.socket.is_closed() && !end.socket.is_peer_closed())
-    }
-    /// Both ends read and write what they can. Returns the bytes that the client read. `done` is called for every response
-    /// that is read to its end, with the segments that were sent again.
+    /// Both ends read and write what they can. Returns the bytes that the client read. `done` is called for every
+    /// response that is read to its end, with the segments that were sent again.
     fn exchange(&mut self, mut done: impl FnMut(Call, u64)) -> u64 {
         let Line { ends: [server, client], calls, retransmissions } = self;
         let write = |end: &mut End, side: usize, calls: &mut Calls| {
@@ -170,14 +131,6 @@ impl Line {
         }
         read
     }
-    /// Sends what may be sent now.
-    fn transmit(&mut self, fabric: &mut Fabric) {
-        for End { socket, port } in &mut self.ends {
-            while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
-                port.send_segment(&segment, 0, ecn, fabric);
-            }
-        }
-    }
 }
 
 /// A flow of requests and responses.
@@ -185,7 +138,6 @@ impl Line {
 pub(crate) struct Exchange<C> {
     client: C,
     lines: Lines,
-    alarms: [Alarms; 2],
     /// Node indices of the server and the client, for rows of `completions`.
     nodes: (u32, u32),
     completions: Vec<Completion>,
@@ -194,21 +146,10 @@ pub(crate) struct Exchange<C> {
 impl<C: Client> Exchange<C> {
     /// The flow of that plan, whose client asks.
     pub fn of(flow: &FlowPlan, tcp: &TcpPlan, client: C, place: Place) -> Result<Exchange<C>, ParamError> {
-        // What the endpoints have to say of their parameters, they say before the run.
-        Connection::new(Role::Client, tcp.receiver.clone(), tcp.congestion.clone(), place.origin.clone())?;
-        Connection::new(Role::Server, tcp.sender.clone(), tcp.congestion.clone(), place.origin.clone())?;
-        let lines = Lines {
-            index: place.index,
-            tcp: tcp.clone(),
-            ports: place.ports,
-            seeds: Rng::new(place.origin.seed, &format!("{}/connections", flow.name)),
-            origin: place.origin,
-            lines: Vec::new(),
-            done: VecDeque::new(),
-            received: 0,
-        };
+        let sockets = Sockets::new(flow, tcp, CLIENT, place)?;
+        let lines = Lines { sockets, lines: Vec::new(), done: VecDeque::new(), received: 0 };
         let nodes = (flow.from as u32, flow.to as u32);
-        Ok(Exchange { client, lines, alarms: Default::default(), nodes, completions: Vec::new() })
+        Ok(Exchange { client, lines, nodes, completions: Vec::new() })
     }
     /// Goes on on every connection and tells the client of answers. Then packets are sent: what the client asks for in
     /// turn goes with the acknowledgements of the answer.
@@ -219,14 +160,15 @@ impl<C: Client> Exchange<C> {
             }
             let Some((answer, call, again)) = self.lines.done.pop_front() else { break };
             if C::COMPLETIONS {
-                let row = call.completion(self.lines.index as u32, self.nodes, again);
+                let row = call.completion(self.lines.sockets.index as u32, self.nodes, again);
                 self.completions.push(Completion { end: fabric.now, ..row });
             }
             self.client.answered(answer, &mut Open(&mut self.lines, fabric));
         }
         self.lines.transmit(fabric);
         for side in [SERVER, CLIENT] {
-            self.lines.set_timer(side, &mut self.alarms[side], fabric);
+            let (sockets, ends) = self.lines.ends_mut();
+            sockets.set_timer(side, ends.map(|ends| &*ends), fabric);
         }
     }
 }
@@ -244,25 +186,13 @@ impl<C: Client> App for Exchange<C> {
         self.client.set_stop(at);
     }
     fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        if !self.alarms[side].fired(fabric.now) {
-            return;
+        let (sockets, ends) = self.lines.ends_mut();
+        if sockets.on_timer(side, fabric.now, ends) {
+            self.go_on(fabric);
         }
-        for line in self.lines.lines.iter_mut().flatten() {
-            let socket = &mut line.ends[side].socket;
-            if socket.next_timeout().is_some_and(|at| at <= fabric.now) {
-                socket.on_timeout(fabric.now);
-            }
-        }
-        self.go_on(fabric);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let h = &packet.header;
-        let mut ends = self.lines.lines.iter_mut().flatten().map(|line| &mut line.ends[side]);
-        // A packet of a connection that is no more finds none.
-        let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
-        if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
-            end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
-        }
+        sockets::receive(side, &packet, self.lines.ends_mut().1, fabric);
         self.go_on(fabric);
     }
     fn received(&self) -> u64 {
@@ -272,9 +202,9 @@ impl<C: Client> App for Exchange<C> {
     fn finish(&mut self, at: Time, record: &mut Record) {
         if C::COMPLETIONS {
             let open = self.lines.lines.iter().flatten().flat_map(|line| line.calls.open());
-            let open = open.map(|call| call.completion(self.lines.index as u32, self.nodes, 0));
+            let open = open.map(|call| call.completion(self.lines.sockets.index as u32, self.nodes, 0));
             record.completions.extend(self.completions.drain(..).chain(open));
         }
-        self.client.finish(at, self.lines.index as u32, record);
+        self.client.finish(at, self.lines.sockets.index as u32, record);
     }
 }

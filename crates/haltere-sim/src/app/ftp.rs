@@ -23,20 +23,17 @@
 //! Units: bytes, ns. Known problems: when the next task of a loop begins, what is left of the last one's closing (the
 //! last acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
+use super::sockets::{self, Peers, Sockets, is_dead};
 use super::{App, Place, is_over};
-use crate::engine::event::Kind;
-use crate::engine::timer::Alarms;
-use crate::net::fabric::{Fabric, Port};
+use crate::net::fabric::Fabric;
 use crate::net::packet::Packet;
 use haltere_plan::Record;
-use haltere_plan::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
+use haltere_plan::plan::{FlowPlan, FtpPlan, Work};
 use haltere_plan::record::TaskRecord;
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
-use haltere_transport::{Connection, Role, TcpParams};
-use haltere_units::outside::Origin;
+use haltere_transport::Connection;
 use haltere_units::{Bytes, ParamError, Time};
-use std::sync::Arc;
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
@@ -73,29 +70,11 @@ const END: usize = 14;
 /// The port on which an FTP server listens.
 const FTP_PORT: u16 = 21;
 
-/// One end of a connection.
-#[derive(Debug)]
-struct End {
-    socket: Connection,
-    port: Port,
-}
-
-/// Both ends of a connection.
-#[derive(Debug)]
-struct Pair([End; 2]);
-
-impl Pair {
-    /// The connection gave up: it ended though the peer had not closed.
-    fn is_dead(&self) -> bool {
-        self.0.iter().any(|end| end.socket.is_closed() && !end.socket.is_peer_closed())
-    }
-}
-
 #[derive(Debug)]
 struct Task {
     record: TaskRecord,
     /// The control connection and, once it is opened, the data connection.
-    pairs: [Option<Pair>; 2],
+    pairs: [Option<Peers>; 2],
     /// The line of the dialogue that is to be said next, or is in flight.
     line: usize,
     /// Bytes of the line in flight that its listener has not read; `None`: not said yet.
@@ -107,17 +86,11 @@ struct Task {
 /// A flow of tasks, one after the other.
 #[derive(Debug)]
 pub(crate) struct Ftp {
-    index: usize,
-    tcp: TcpPlan,
+    sockets: Sockets,
     work: Work,
     short: Bytes,
-    ports: [Port; 2],
-    alarms: [Alarms; 2],
     /// Draws files.
     files: Rng,
-    origin: Origin,
-    /// Gives each connection its seed.
-    seeds: Rng,
     stop: Option<Time>,
     task: Option<Task>,
     /// Tasks done.
@@ -128,25 +101,16 @@ pub(crate) struct Ftp {
 
 impl Ftp {
     pub fn new(plan: &FlowPlan, ftp: &FtpPlan, place: Place) -> Result<Ftp, ParamError> {
-        // What the endpoints have to say of their parameters, they say before the run.
-        Connection::new(Role::Client, ftp.tcp.sender.clone(), ftp.tcp.congestion.clone(), place.origin.clone())?;
-        Connection::new(Role::Server, ftp.tcp.receiver.clone(), ftp.tcp.congestion.clone(), place.origin.clone())?;
         if let Work::Loop(files) = &ftp.work
             && files.is_empty()
         {
             return Err(ParamError::new("files", "at least one file", 0));
         }
-        let stream = |what| Rng::new(place.origin.seed, &format!("{}/{what}", plan.name));
         Ok(Ftp {
-            index: place.index,
-            tcp: ftp.tcp.clone(),
             work: ftp.work.clone(),
             short: ftp.short,
-            ports: place.ports,
-            alarms: Default::default(),
-            files: stream("files"),
-            seeds: stream("connections"),
-            origin: place.origin,
+            files: Rng::new(place.origin.seed, &format!("{}/files", plan.name)),
+            sockets: Sockets::new(plan, &ftp.tcp, CLIENT, place)?,
             stop: plan.stop,
             task: None,
             done: Vec::new(),
@@ -159,22 +123,10 @@ impl Ftp {
         let unwritten = record.bytes.as_u64();
         self.task = Some(Task { record, pairs: [Some(control), None], line: 0, unread: None, unwritten });
     }
-    /// A new connection to that port of the server, its SYN due.
-    fn connect(&mut self, server_port: u16, bytes: Bytes, fabric: &mut Fabric) -> Pair {
-        let client_port = fabric.hosts.ephemeral_port();
-        let TcpPlan { sender, receiver, congestion } = &self.tcp;
-        let mut end = |side: usize, role, tcp: &Arc<TcpParams>| {
-            let mut port = self.ports[side].clone();
-            let ports = [client_port, server_port];
-            (port.header.src_port, port.header.dst_port) = (ports[side], ports[1 - side]);
-            port.header.dscp = if bytes <= self.short { DSCP_SHORT } else { DSCP_LONG };
-            let socket =
-                Connection::new(role, tcp.clone(), congestion.clone(), self.origin.with_seed(self.seeds.bits()));
-            End { socket: socket.expect("checked when the flow was made"), port }
-        };
-        let mut pair = Pair([end(CLIENT, Role::Client, sender), end(SERVER, Role::Server, receiver)]);
-        pair.0[CLIENT].socket.open(fabric.now);
-        pair
+    /// A new connection to that port of the server, for a file of that size.
+    fn connect(&mut self, server_port: u16, bytes: Bytes, fabric: &mut Fabric) -> Peers {
+        let dscp = if bytes <= self.short { DSCP_SHORT } else { DSCP_LONG };
+        self.sockets.open(server_port, Some(dscp), fabric)
     }
     /// Does all that can be done now, and sends the result.
     fn go_on(&mut self, fabric: &mut Fabric) {
@@ -193,7 +145,7 @@ impl Ftp {
     /// One step of the task; false where there is none to do now.
     fn step(&mut self, fabric: &mut Fabric) -> bool {
         let Some(task) = &mut self.task else { return false };
-        if task.line < END && task.pairs.iter().flatten().any(Pair::is_dead) {
+        if task.line < END && task.pairs.iter().flatten().any(is_dead) {
             let record = TaskRecord { failures: task.record.failures + 1, ..task.record };
             self.begin(record, fabric);
             return true;
@@ -210,7 +162,7 @@ impl Ftp {
             return task.say();
         };
         let listener = 1 - DIALOGUE[task.line].0;
-        let heard = task.pairs[CONTROL].as_mut().map_or(0, |control| control.0[listener].socket.read(unread));
+        let heard = task.pairs[CONTROL].as_mut().map_or(0, |control| control[listener].socket.read(unread));
         task.unread = Some(unread - heard);
         if unread > heard {
             return false;
@@ -218,23 +170,18 @@ impl Ftp {
         task.heard(fabric.now);
         true
     }
-    /// Sends what may be sent now and sees to the timers.
+    /// Sends what may be sent now, and sets the timers.
     fn transmit(&mut self, fabric: &mut Fabric) {
         for side in [CLIENT, SERVER] {
-            let mut next = Time::NEVER;
-            for pair in self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten()) {
-                let End { socket, port } = &mut pair.0[side];
-                while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
-                    port.send_segment(&segment, 0, ecn, fabric);
-                }
-                next = next.min(socket.next_timeout().unwrap_or(Time::NEVER));
-            }
-            let at = next.max(fabric.now);
-            if next != Time::NEVER && self.alarms[side].wants(at) {
-                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
-            }
+            pairs(&mut self.task).for_each(|ends| ends[side].transmit(fabric));
+            self.sockets.set_timer(side, pairs(&mut self.task).map(|ends| &*ends), fabric);
         }
     }
+}
+
+/// The connections of a task.
+fn pairs(task: &mut Option<Task>) -> impl Iterator<Item = &mut Peers> {
+    task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten())
 }
 
 impl App for Ftp {
@@ -243,8 +190,14 @@ impl App for Ftp {
             Work::One(bytes) => *bytes,
             Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
         };
-        let record =
-            TaskRecord { flow: self.index as u32, bytes, start: fabric.now, data: None, end: None, failures: 0 };
+        let record = TaskRecord {
+            flow: self.sockets.index as u32,
+            bytes,
+            start: fabric.now,
+            data: None,
+            end: None,
+            failures: 0,
+        };
         self.begin(record, fabric);
         self.go_on(fabric);
     }
@@ -252,27 +205,12 @@ impl App for Ftp {
         self.stop = Some(at);
     }
     fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        if !self.alarms[side].fired(fabric.now) {
-            return;
+        if self.sockets.on_timer(side, fabric.now, pairs(&mut self.task)) {
+            self.go_on(fabric);
         }
-        let now = fabric.now;
-        for pair in self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten()) {
-            let socket = &mut pair.0[side].socket;
-            if socket.next_timeout().is_some_and(|at| at <= now) {
-                socket.on_timeout(now);
-            }
-        }
-        self.go_on(fabric);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let h = &packet.header;
-        let pairs = self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten());
-        let mut ends = pairs.map(|pair| &mut pair.0[side]);
-        // A packet of a connection that is no more finds none.
-        let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
-        if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
-            end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
-        }
+        sockets::receive(side, &packet, pairs(&mut self.task), fabric);
         self.go_on(fabric);
     }
     fn received(&self) -> u64 {
@@ -290,16 +228,16 @@ impl Task {
         let [control, data] = &mut self.pairs;
         let Some(control) = control else { return false };
         let (speaker, text) = DIALOGUE[self.line];
-        let data = |side: usize| data.as_ref().map(|pair| &pair.0[side].socket);
+        let data = |side: usize| data.as_ref().map(|pair| &pair[side].socket);
         let ready = match self.line {
             STOR => data(CLIENT).is_some_and(Connection::is_established),
             START_DATA => data(SERVER).is_some_and(Connection::is_established),
             DONE => data(SERVER).is_some_and(|s| s.is_peer_closed() && s.readable() == 0),
             END => false,
-            _ => control.0[speaker].socket.is_established(),
+            _ => control[speaker].socket.is_established(),
         };
         if ready {
-            let socket = &mut control.0[speaker].socket;
+            let socket = &mut control[speaker].socket;
             let taken = socket.write(Bytes::new(text.len() as u64));
             assert_eq!(taken.as_u64(), text.len() as u64, "a line fits into the buffer");
             self.unread = Some(text.len() as u64);
@@ -319,12 +257,12 @@ impl Task {
         if self.line == END
             && let Some(control) = &mut self.pairs[CONTROL]
         {
-            control.0[CLIENT].socket.close();
+            control[CLIENT].socket.close();
         }
     }
     /// The client writes what the data connection takes, the server reads what has come: that many bytes.
     fn move_file(&mut self) -> u64 {
-        let Some(Pair([client, server])) = &mut self.pairs[DATA] else { return 0 };
+        let Some([client, server]) = &mut self.pairs[DATA] else { return 0 };
         // The client has heard the 150.
         if self.line > START_DATA && self.unwritten > 0 {
             self.unwritten -= client.socket.write(Bytes::new(self.unwritten)).as_u64();

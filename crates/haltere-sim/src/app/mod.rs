@@ -8,6 +8,7 @@
 pub(crate) mod exchange;
 mod observed;
 mod one_way;
+mod sockets;
 pub(crate) mod tcp;
 
 use crate::error::RunError;
@@ -16,7 +17,7 @@ use crate::net::packet::Packet;
 use haltere_plan::app::{MAX_DATAGRAM, is_over, positive_span, unknown_to_world};
 use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
 use haltere_plan::record::FlowRecord;
-use haltere_plan::{Plan, Record};
+use haltere_plan::{Fault, Plan, Record};
 use haltere_transport::{Connection, Info};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
@@ -148,6 +149,16 @@ macro_rules! apps {
         #[derive(Debug)]
         pub(crate) enum AnySource { $($source($source_type)),+ }
 
+        /// The simulator runs flows of that kind.
+        fn has(app: &AppPlan) -> bool {
+            #[allow(unreachable_patterns, reason = "the registry may hold fewer kinds than the plan's")]
+            match app {
+                $(AppPlan::$source(_) => true,)+
+                $(AppPlan::$app(_) => true,)+
+                _ => false,
+            }
+        }
+
         impl AnyFlow {
             /// The flow of that plan.
             pub fn new(flow: &FlowPlan, place: Place) -> Result<AnyFlow, RunError> {
@@ -158,7 +169,7 @@ macro_rules! apps {
                         .map(|tcp| observe(tcp, index, asked)),)+
                     $(AppPlan::$app(plan) => $app_module::$app::new(flow, plan, place).map(|app| AnyFlow::$app(app.into())),)+
                     #[allow(unreachable_patterns, reason = "the registry may hold fewer kinds than the plan's")]
-                    other => return Err(unknown(flow, other)),
+                    other => return Err(unknown(flow, other).into()),
                 };
                 made.map_err(|error| RunError::Param { place: format!("flow {}", flow.name), error })
             }
@@ -252,9 +263,16 @@ fn observe(tcp: tcp::Tcp, index: usize, asked: Asked) -> AnyFlow {
     AnyFlow::Tcp(tcp)
 }
 
+/// Refuses a plan with a flow of a kind that has no line in the registry.
+pub fn check_kinds(plan: &Plan) -> Result<(), Box<Fault>> {
+    let unknown_one = plan.flows.iter().find(|flow| !has(&flow.app));
+    unknown_one.map_or(Ok(()), |flow| Err(Box::new(unknown(flow, &flow.app))))
+}
+
 /// Refuses a kind that has no line in the registry.
-fn unknown(flow: &FlowPlan, app: &AppPlan) -> RunError {
-    unknown_to_world(&format!("traffic[{}]", flow.group), "in the simulator", KINDS, app).into()
+fn unknown(flow: &FlowPlan, app: &AppPlan) -> Fault {
+    let fault = unknown_to_world(&format!("traffic[{}]", flow.group), "in the simulator", KINDS, app);
+    fault.hint("`--world wire` and `--world kernel` run it")
 }
 
 /// The rate of a source, which cannot be zero.

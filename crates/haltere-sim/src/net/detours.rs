@@ -66,11 +66,7 @@ impl Fabric {
         let mut starts = vec![start];
         let mut epochs = core::mem::take(&mut self.detours.epochs);
         for (_, routes) in &mut epochs {
-            let (from, to) = (from as usize, to as usize);
-            let path = match key {
-                Some(key) => routes.spread(from, to, key),
-                None => routes.path(from, to),
-            };
+            let path = routes.choose(from as usize, to as usize, key);
             let before = starts[starts.len() - 1];
             starts.push(path.map_or(before, |path| self.later_path(path)));
         }

@@ -6,6 +6,7 @@
 use crate::capture::wire_format::ecn_bits;
 use crate::engine::prefetch::fetch;
 use crate::net::flight::{Ahead, Flights};
+use haltere_plan::app::Protocol;
 pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::pfifo_fast::priority_of_dscp;
 use haltere_queue::{CONTROL, Ecn, FlowKey, Pkt, PureAck};
@@ -196,6 +197,24 @@ pub(crate) const fn address(node: u32) -> u32 {
 }
 
 impl Header {
+    /// Of the packets from one node to another, as they are before they are sent: without a path, an endpoint and
+    /// marks.
+    pub fn new(protocol: Protocol, (src, dst): (usize, usize), (src_port, dst_port): (u16, u16)) -> Header {
+        Header {
+            len: 0,
+            cursor: 0,
+            endpoint: 0,
+            src: src as u32,
+            dst: dst as u32,
+            src_port,
+            dst_port,
+            id: 0,
+            protocol: protocol.number(),
+            dscp: 0,
+            marks: Marks::default(),
+            flags: 0,
+        }
+    }
     /// The flow.
     pub fn flow(&self) -> FlowKey {
         FlowKey {

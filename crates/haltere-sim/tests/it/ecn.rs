@@ -129,7 +129,8 @@ fn dctcp_wants_ecn_whatever_the_host_says() {
 
 #[test]
 fn a_syn_is_not_ecn_capable_and_does_not_get_past_a_queue_that_marks_everything() {
-    // 30 Mbit/s of ECN-capable UDP keep the queue over RED's upper threshold: it marks what is capable and drops the rest.
+    // 30 Mbit/s of ECN-capable UDP keep the queue over RED's upper threshold: it marks what is capable and drops the
+    // rest.
     let red = r#"{ "kind": "red", "limit": "20000p", "min": "10p", "max": "30p", "avpkt": "1500B", "ecn": true }"#;
     let udp = AppPlan::Cbr(CbrPlan { rate: Rate::from_mbps(30), packet: Bytes::new(1000), ecn: true });
     let mut plan = network(queue(red), vec![udp, bulk("cubic", [true; 2], None)], 10);

@@ -45,8 +45,9 @@ fn one_task_takes_the_round_trips_of_its_dialogue_and_the_time_of_its_file() {
     let plan = network(vec![one(1_000_000)], Dur::from_secs(60));
     let record = go(&plan);
     let [task] = record.tasks.as_slice() else { panic!("{:?}", record.tasks) };
-    // Round trip 4 ms and the small packets' time on 1 Mbit/s (74 to 128 bytes: about 0.6 to 1 ms in one direction). Before
-    // the data connection: the handshake with the 220 behind it, then USER, PASS, TYPE and PASV: 5.5 round trips.
+    // Round trip 4 ms and the small packets' time on 1 Mbit/s (74 to 128 bytes: about 0.6 to 1 ms in one direction).
+    // Before the data connection: the handshake with the 220 behind it, then USER, PASS, TYPE and PASV: 5.5 round
+    // trips.
     let data = seconds(task.data.unwrap());
     assert!((0.022..0.040).contains(&data), "data connection at {data} s");
     // 1 MB in 691 packets of 1448 bytes and 66 of headers: 8.37 s on the line.

@@ -7,6 +7,7 @@ mod arrivals;
 mod datagrams;
 mod digest;
 mod ecn;
+mod edges;
 mod event_loop;
 mod ftp;
 mod impairments;

@@ -28,8 +28,8 @@ fn bulk(control: &str, ecn: bool, buffer: u64) -> AppPlan {
     AppPlan::Bulk(BulkPlan { tcp: TcpPlan::alike(congestion, end), bytes: None })
 }
 
-/// Server - router - router - client: 1 Gbit/s and 1 us at both ends, the bottleneck between, with the discipline over a device
-/// ring as ns-3's devices have it.
+/// Server - router - router - client: 1 Gbit/s and 1 us at both ends, the bottleneck between, with the discipline over
+/// a device ring as ns-3's devices have it.
 fn network(mbps: u64, rtt: Dur, (params, ring): (QueueParams, u32), app: AppPlan, start: f64, seconds: u64) -> Plan {
     let mut links = [wire(0, 1, 1000), wire(1, 2, mbps), wire(2, 3, 1000)].concat();
     for (i, link) in links.iter_mut().enumerate() {
@@ -87,15 +87,17 @@ fn mean(series: &[(f64, f64)], from: f64, to: f64) -> f64 {
     let inside: Vec<f64> = series.iter().filter(|(t, _)| (from..=to).contains(t)).map(|(_, v)| *v).collect();
     inside.iter().sum::<f64>() / inside.len() as f64
 }
-/// alpha over what DCTCP's model says, sqrt(2 / (C RTT + K)) for one flow (Alizadeh 2010 section 3.3). Linux 6.1 has 0.71 to 0.77
-/// times the model's alpha with 2 and 8 flows over 100 Mbit/s and 4 ms; ours is held to the middle of that, 0.74, by 15 %.
+/// alpha over what DCTCP's model says, sqrt(2 / (C RTT + K)) for one flow (Alizadeh 2010 section 3.3). Linux 6.1 has
+/// 0.71 to 0.77 times the model's alpha with 2 and 8 flows over 100 Mbit/s and 4 ms; ours is held to the middle of
+/// that, 0.74, by 15 %.
 fn alpha_as_in_linux(what: &str, alpha: f64, window_pkts: f64) {
     let part = alpha / (2.0 / window_pkts).sqrt();
     println!("{what}: mean alpha {alpha:.4}, {part:.2} of the model's");
     assert!((part - 0.74).abs() <= 0.15 * 0.74, "{what}: mean alpha {alpha} is {part} of the model's");
 }
 
-/// ns-3's tcp-validation: one DCTCP flow from 5 s on, 50 Mbit/s, CoDel that marks after 1 ms, over a device ring of 3 packets.
+/// ns-3's tcp-validation: one DCTCP flow from 5 s on, 50 Mbit/s, CoDel that marks after 1 ms, over a device ring of 3
+/// packets.
 fn dctcp(rtt_ms: u64, seconds: u64) -> Record {
     let codel = queue(r#"{ "kind": "codel", "ecn": true, "ce_threshold": "1ms" }"#);
     let app = bulk(r#"{ "kind": "dctcp" }"#, true, 32_768_000);
@@ -123,7 +125,8 @@ fn dctcp_over_80_ms_beside_ns3s_validation() {
     inside("dctcp 80 ms: Mbit/s before 30 s", range(&rate, 0.0, 30.0), 0.0, 48.0);
     inside("dctcp 80 ms: alpha before 7.5 s", range(&alpha, 5.0, 7.5), 0.1, 1.0);
     inside("dctcp 80 ms: alpha from 11.5 to 30 s (ns-3: from 11 s)", range(&alpha, 11.5, 30.0), 0.0, 0.01);
-    // ns-3 never has less than 47.5 in any 200 ms; with Linux's alpha the window falls below C RTT, as K is far below 0.17 C RTT.
+    // ns-3 never has less than 47.5 in any 200 ms; with Linux's alpha the window falls below C RTT, as K is far below
+    // 0.17 C RTT.
     let steady = mean(&rate, 32.2, 40.0);
     inside("dctcp 80 ms: mean Mbit/s after 32 s", (steady, steady), 47.5, 48.5);
     alpha_as_in_linux("dctcp 80 ms, after 34 s", mean(&alpha, 34.0, 40.0), window_pkts(80.0));
@@ -198,8 +201,8 @@ fn cubic_over_50_ms_beside_ns3s_validation() {
     }
 }
 
-/// ns-3's ns3tcp-cubic: 100 Mbit/s, FQ-CoDel over a device ring of 2 packets. ns-3 doubles a line of 50 Mbit/s at 10 s; here a
-/// UDP flow has half of the line until `udp_until`, as FQ-CoDel gives each of two flows half.
+/// ns-3's ns3tcp-cubic: 100 Mbit/s, FQ-CoDel over a device ring of 2 packets. ns-3 doubles a line of 50 Mbit/s at 10 s;
+/// here a UDP flow has half of the line until `udp_until`, as FQ-CoDel gives each of two flows half.
 fn cubic_test(rtt_ms: u64, options: &str, udp_until: Option<f64>) -> Vec<(f64, f64)> {
     let app = bulk(&format!(r#"{{ "kind": "cubic", "hystart": "linux_6_13", {options} }}"#), false, 1_000_000);
     let fq = queue(r#"{ "kind": "fq_codel", "ecn": false }"#);
@@ -228,16 +231,16 @@ fn cubic_over_5_ms_beside_ns3s_test() {
 
 #[test]
 fn cubic_finds_a_doubled_capacity_beside_ns3s_test() {
-    // The result depends on the phase of the sawtooth at which the capacity doubles. These phases, in whole quarters of a second, come
-    // nearest to ns-3's. Spans after the doubling are as long as ns-3's.
+    // The result depends on the phase of the sawtooth at which the capacity doubles. These phases, in whole quarters of
+    // a second, come nearest to ns-3's. Spans after the doubling are as long as ns-3's.
     let friendly = cubic_test(20, r#""reno_friendly": "linux""#, Some(9.75));
     inside("cubic 20 ms, friendly: segments 3 to 5 s after", range(&friendly, 12.75, 14.75), 150.0, 220.0);
     let alone = cubic_test(20, r#""reno_friendly": "off""#, Some(9.25));
     let (early, late) = (range(&alone, 10.25, 14.25), range(&alone, 16.75, 17.75));
     println!("cubic 20 ms, not friendly: {early:?} 1 to 5 s after, published 107 to 123");
     println!("cubic 20 ms, not friendly: {late:?} 7.5 to 8.5 s after, published 169 to 215");
-    // ns-3's last peak is about 8 segments higher, so it is ahead of ours. In both the window is flat for 5 s and then grows without
-    // bound, and with friendliness it grows much sooner.
+    // ns-3's last peak is about 8 segments higher, so it is ahead of ours. In both the window is flat for 5 s and then
+    // grows without bound, and with friendliness it grows much sooner.
     assert!(early.0 >= 105.0 && early.1 <= 123.0, "{early:?}");
     assert!(late.1 > 1.4 * early.1, "it leaves the plateau: {late:?}");
     assert!(range(&friendly, 12.75, 14.75).0 > 1.3 * early.1, "friendliness is faster");

@@ -1,5 +1,5 @@
-//! A switch whose processor all packets share or that has threads as BMv2 has, and packets that its queue returns to senders: the
-//! conservation check holds, and no packet is delivered twice.
+//! A switch whose processor all packets share or that has threads as BMv2 has, and packets that its queue returns to
+//! senders: the conservation check holds, and no packet is delivered twice.
 
 use haltere_lab::Scenario;
 use haltere_plan::{Plan, Record};
@@ -170,7 +170,8 @@ fn datagrams_acknowledgements_and_syns_meet_congestion_but_are_not_returned() {
     assert!(0 < returned && returned <= sender.segments_sent, "{returned} of {} segments", sender.segments_sent);
 }
 
-/// As in BMv2: an input buffer, 64 packets a port, marked by the port's own queue; each thread handles that many packets a second.
+/// As in BMv2: an input buffer, 64 packets a port, marked by the port's own queue; each thread handles that many
+/// packets a second.
 fn threads(ingress: u32, egress: u32, queue: &str) -> String {
     format!(
         "packet_rate = {ingress}, queue = {{ kind = \"input_buffer\", socket = \"1300p\" }} }}\negress = {{ packet_rate = {egress}, \

@@ -45,8 +45,8 @@ fn a_bulk_flow_carries_what_the_trace_offers() {
 
 #[test]
 fn a_datagram_waits_for_its_opportunity() {
-    // A packet of 1500 bytes each 10 ms from time zero; it comes to the bottleneck after 5 ms, at 5, 15, 25 ms, ...; the trace
-    // serves at 7, 18, 20 ms, 27, ...: each is delivered 5 ms after its own.
+    // A packet of 1500 bytes each 10 ms from time zero; it comes to the bottleneck after 5 ms, at 5, 15, 25 ms, ...;
+    // the trace serves at 7, 18, 20 ms, 27, ...: each is delivered 5 ms after its own.
     let plan = plan(
         r#"trace = { gaps = "7 11 2" }, delay = "0s""#,
         r#"kind = "cbr", rate = "1177600bit", packet = "1472B""#,

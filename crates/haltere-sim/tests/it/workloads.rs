@@ -1,4 +1,5 @@
-//! Workloads against what a person works out by hand. On the dumbbell a round trip takes 10 ms, the bottleneck has 20 Mbit/s.
+//! Workloads against what a person works out by hand. On the dumbbell a round trip takes 10 ms, the bottleneck has 20
+//! Mbit/s.
 
 use haltere_lab::Scenario;
 use haltere_plan::Plan;
@@ -79,7 +80,8 @@ fn pairs_of_an_incast_start_together_and_share_the_bottleneck() {
 #[test]
 fn a_call_takes_a_round_trip_and_the_time_of_its_packets() {
     let record = go("2s", "kind = \"rpc\"\npairs = [1]\njitter = \"0s\"");
-    // 166 B and 1066 B on the wire: 66.4 us + 426.4 us at the bottleneck, 2 (1.328 us + 8.528 us) at 1 Gbit/s: 10.5125 ms.
+    // 166 B and 1066 B on the wire: 66.4 us + 426.4 us at the bottleneck, 2 (1.328 us + 8.528 us) at 1 Gbit/s: 10.5125
+    // ms.
     let calls = &record.completions;
     assert!(calls[1..].iter().all(|c| c.end == Time::NEVER || (fct(c) - 10.5125).abs() < 0.001), "{:?}", &calls[1..3]);
     // The first comes after the handshake: 10 ms and its headers.
@@ -129,7 +131,8 @@ fn connections_fetch_the_objects_of_a_page_side_by_side() {
         assert_eq!((page.objects, page.bytes, record.pages.len()), (7, 7000, 1));
         ms(page.start, page.end)
     };
-    // Two round trips for the first object. On six connections two more, with one handshake; on one connection six more.
+    // Two round trips for the first object. On six connections two more, with one handshake; on one connection six
+    // more.
     let (six, one) = (load(6), load(1));
     assert!((40.0..44.0).contains(&six), "{six} ms");
     assert!((80.0..85.0).contains(&one), "{one} ms");
@@ -180,8 +183,9 @@ fn a_player_on_a_fast_line_climbs_the_ladder_and_never_stalls() {
     let record = go("60s", video);
     assert!(record.segments.iter().all(|segment| segment.stalled.is_zero()));
     let rates: Vec<u64> = record.segments.iter().map(|segment| segment.bitrate.as_bps() / 1000).collect();
-    // The reservoir holds 3 s: the first four segments are asked for with 0, 1, 2 and 3 s in the buffer. The map reaches 2 Mbit/s with 7.2 s,
-    // but a segment is asked for with at most 7 s: f(7 s) = 500 + 1500 * 4 / 4.2 = 1929 kbit/s, so it stays at 1 Mbit/s.
+    // The reservoir holds 3 s: the first four segments are asked for with 0, 1, 2 and 3 s in the buffer. The map
+    // reaches 2 Mbit/s with 7.2 s, but a segment is asked for with at most 7 s: f(7 s) = 500 + 1500 * 4 / 4.2 = 1929
+    // kbit/s, so it stays at 1 Mbit/s.
     assert_eq!(rates[..4], [500; 4]);
     assert!(rates[10..].iter().all(|rate| *rate == 1000), "{rates:?}");
     // The buffer is full: from then on a segment each second.
@@ -204,7 +208,8 @@ fn a_player_on_a_slow_line_stalls_as_long_as_segments_are_late() {
 fn a_call_on_an_idle_line_has_the_score_of_its_delay_alone() {
     let record = go("10s", "kind = \"voip\"\npairs = [1]\njitter = \"0s\"");
     let voice = record.voices[0];
-    // 214 B take 85.6 us at 20 Mbit/s and 1.712 us twice at 1 Gbit/s: 5.089 ms; 60 ms of buffer and 20 ms of codec more.
+    // 214 B take 85.6 us at 20 Mbit/s and 1.712 us twice at 1 Gbit/s: 5.089 ms; 60 ms of buffer and 20 ms of codec
+    // more.
     assert!((voice.delay.as_secs_f64() * 1e3 - 5.089).abs() < 0.001, "{voice:?}");
     assert!((voice.mouth_to_ear.as_secs_f64() * 1e3 - 85.089).abs() < 0.001);
     assert!((voice.rating - (93.2 - 0.024 * 85.089)).abs() < 1e-3, "{voice:?}");

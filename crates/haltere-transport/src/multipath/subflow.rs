@@ -7,6 +7,7 @@
 
 use crate::tcp::connection::Connection;
 use crate::tcp::segment::Segment;
+use crate::tcp::sender::send_memory::{FIRST_WINDOW, beside_payload, computed};
 use crate::tcp::seq::{Offset, Span};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, Time};
@@ -54,14 +55,6 @@ impl Map {
     }
 }
 
-/// Segments of a first window, for which a buffer has room twice.
-const INITIAL_WINDOW: u64 = 10;
-
-/// Memory for a segment that Linux assumes when it tunes a buffer (payload and headers in the next power of two, and
-/// 256 bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
-const MEMORY_RECKONED: u64 = 2304;
-const MEMORY_TAKEN: u64 = 2704;
-
 /// Bytes of the option of a segment with data.
 pub(crate) const DATA_OPTION: u32 = 24;
 
@@ -100,9 +93,9 @@ pub(crate) struct Subflow {
 
 impl Subflow {
     pub fn new(mut conn: Connection) -> Subflow {
-        conn.sender(); // its window and its control count from the start
+        let mss = conn.sender().mss(); // its window and its control count from the start
         Subflow {
-            memory: 2 * INITIAL_WINDOW * MEMORY_RECKONED,
+            memory: 2 * FIRST_WINDOW * computed(conn.params().header_room.as_u64(), mss),
             short_end: Offset::SYN,
             conn,
             sent: VecDeque::new(),
@@ -144,14 +137,15 @@ impl Subflow {
         // All of it fits the peer's window, or that would cut a segment in two.
         let write_end = tx.buffer().write_end();
         let fits = write_end + tx.mss() <= tx.window_end();
-        let taken = write_end.since(tx.una()).div_ceil(tx.mss()) * MEMORY_TAKEN;
+        let segment = tx.mss() + beside_payload(self.conn.params().header_room.as_u64());
+        let taken = write_end.since(tx.una()).div_ceil(tx.mss()) * segment;
         taken < self.memory && tx.nxt() >= self.short_end && fits
     }
     /// As Linux tunes a send buffer: twice the window if that is not filled. It never shrinks.
     pub fn tune_memory(&mut self) {
-        let tx = self.conn.made_sender();
+        let (tx, headers) = (self.conn.made_sender(), self.conn.params().header_room.as_u64());
         if tx.in_flight() + tx.mss() <= tx.cwnd() {
-            self.memory = self.memory.max(2 * (tx.cwnd() / tx.mss()) * MEMORY_RECKONED);
+            self.memory = self.memory.max(2 * (tx.cwnd() / tx.mss()) * computed(headers, tx.mss()));
         }
     }
     /// Writes `len` bytes that begin at `data` of the connection's stream.

@@ -35,7 +35,8 @@ pub(crate) enum Feedback {
 }
 
 impl Feedback {
-    /// What a SYN asks for, of a server that can give `ours` at most (RFC 9768 sections 3.1.2 and 3.1.3). Flags that are reserved ask for counters.
+    /// What a SYN asks for, of a server that can give `ours` at most (RFC 9768 sections 3.1.2 and 3.1.3). Flags that
+    /// are reserved ask for counters.
     pub(crate) fn offered(syn: Flags, ours: Feedback) -> Feedback {
         match (syn.ace(), ours) {
             (0b000, _) | (_, Feedback::None) => Feedback::None,
@@ -46,7 +47,8 @@ impl Feedback {
             _ => Feedback::None,
         }
     }
-    /// What a SYN-ACK agrees to (RFC 9768 table 2); the peer was asked for `asked`. A SYN-ACK with the reserved flags 101 agrees (section 3.1.3).
+    /// What a SYN-ACK agrees to (RFC 9768 table 2); the peer was asked for `asked`. A SYN-ACK with the reserved flags
+    /// 101 agrees (section 3.1.3).
     pub(crate) fn agreed(syn_ack: Flags, asked: Feedback) -> Feedback {
         match (syn_ack.ace(), asked) {
             (0b000 | 0b111, _) | (_, Feedback::None) => Feedback::None,
@@ -102,8 +104,8 @@ struct Counters {
 }
 
 impl Counters {
-    /// The counters of an end that received a SYN, or a client's with a SYN-ACK, with this codepoint. A mark of a SYN does not count (section
-    /// 3.2.2.2): the SYN-ACK reports it reliably.
+    /// The counters of an end that received a SYN, or a client's with a SYN-ACK, with this codepoint. A mark of a SYN
+    /// does not count (section 3.2.2.2): the SYN-ACK reports it reliably.
     fn new(handshake: Ecn, client: bool, option: bool) -> Counters {
         let cep = FIRST_CEP + u32::from(client && handshake == Ecn::Ce);
         let bytes = EcnCounts { ect0: 1, ce: 0, ect1: 1 };
@@ -122,7 +124,8 @@ impl Counters {
         }
         self.cep = self.cep.wrapping_add(u32::from(ecn == Ecn::Ce));
         let changed = core::mem::replace(&mut self.last, ecn) != ecn;
-        // Section 3.2.2.5.1: by count, and at the first mark after packets without one; section 3.2.3.3: when another counter begins to move.
+        // Section 3.2.2.5.1: by count, and at the first mark after packets without one; section 3.2.3.3: when another
+        // counter begins to move.
         let first = changed && (ecn == Ecn::Ce || self.option && self.has_ce());
         payload > 0 && (self.cep.wrapping_sub(self.told_cep) >= CE_PER_ACK || first)
     }
@@ -141,12 +144,13 @@ pub(crate) struct AccurateEcn {
 }
 
 impl AccurateEcn {
-    /// For a server that received a SYN, or a client that received a SYN-ACK, with this codepoint; it sends the option or does not.
+    /// For a server that received a SYN, or a client that received a SYN-ACK, with this codepoint; it sends the option
+    /// or does not.
     pub(crate) fn new(handshake: Ecn, client: bool, option: bool) -> AccurateEcn {
         AccurateEcn { received: Counters::new(handshake, client, option), sent: Some(Decoder::new(FIRST_CEP)) }
     }
-    /// The third segment has this field. Returns it as later segments have it; `None` if it was cleared on the way: reports are then not
-    /// believed, but ours go on (RFC 9768 section 3.2.2.1, note 1).
+    /// The third segment has this field. Returns it as later segments have it; `None` if it was cleared on the way:
+    /// reports are then not believed, but ours go on (RFC 9768 section 3.2.2.1, note 1).
     pub(crate) fn expect(&mut self, ace: u8) -> Option<u8> {
         let first = first_count(ace);
         self.sent = first.map(Decoder::new);
@@ -156,7 +160,8 @@ impl AccurateEcn {
     pub(crate) fn on_syn_again(&mut self, ecn: Ecn) {
         self.received.last = ecn;
     }
-    /// Another SYN-ACK arrived: its acknowledgement reports the latest, and the first one with CE counts (section 3.2.2.2).
+    /// Another SYN-ACK arrived: its acknowledgement reports the latest, and the first one with CE counts (section
+    /// 3.2.2.2).
     pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
         let c = &mut self.received;
         if ecn == Ecn::Ce && c.cep == FIRST_CEP {
@@ -177,7 +182,8 @@ impl AccurateEcn {
     pub(crate) fn handshake_ace(&self) -> u8 {
         handshake_ace(self.received.last)
     }
-    /// Puts the ACE field into a segment that is sent now, and the option if there is news and room: payload and options are at most `mss`.
+    /// Puts the ACE field into a segment that is sent now, and the option if there is news and room: payload and
+    /// options are at most `mss`.
     pub(crate) fn fill(&mut self, segment: &mut Segment, mss: u64) {
         let c = &mut self.received;
         segment.flags = segment.flags.with_ace((c.cep % ACE) as u8);
@@ -338,7 +344,8 @@ mod tests {
         assert_eq!(count(&client), 6);
     }
 
-    /// By hand: ten packets an acknowledgement, none marked. The first alone might hide eight marks; as a rule it is thinning.
+    /// By hand: ten packets an acknowledgement, none marked. The first alone might hide eight marks; as a rule it is
+    /// thinning.
     #[test]
     fn thin_acknowledgements_are_no_marks() {
         let mut d = Decoder::new(5);

@@ -75,6 +75,9 @@ pub struct TcpParams {
     /// header) or `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case,
     /// with the option if this is off. A peer that does not know it is asked for RFC 3168's feedback by the same SYN.
     pub accurate_ecn: AccurateEcn,
+    /// With accurate ECN feedback acknowledgements without data are ECN-capable too, as Linux sends them. RFC 3168
+    /// forbids it, RFC 9768 counts their marks. Default true.
+    pub ect_acks: bool,
 
     /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At
     /// least one MSS.
@@ -87,8 +90,14 @@ pub struct TcpParams {
     /// Send buffer, fixed (`SO_SNDBUF`): payload bytes not yet acknowledged or not yet sent. Default: none, auto-tuned.
     /// At least one MSS.
     pub send_buffer: Option<Bytes>,
-    /// Send buffer at most if auto-tuned to twice the congestion window. Default 4MiB (Linux's `tcp_wmem[2]`).
+    /// Send buffer at most if auto-tuned. Default 4MiB (Linux's `tcp_wmem[2]`). Like Linux it counts memory: payload,
+    /// and of each segment 1280 B more (see `header_room`). It has room for two windows, of BBR for three.
     pub send_buffer_max: Bytes,
+    /// Room that the host leaves in front of each segment for headers (Linux's `MAX_TCP_HEADER`). From it follows the
+    /// memory that a segment takes, so where a program that writes has to wait, and so which segments are pushed.
+    /// Default 256B: a kernel without wireless devices, as the one with which this TCP is compared. Kernels of
+    /// distributions have 320B. Range 64B to 1024B.
+    pub header_room: Bytes,
 
     /// Least retransmission timeout (see `rto_rule`). Default 200ms (Linux; RFC 6298 says 1 s). Range 1ms to `max_rto`.
     pub min_rto: Dur,
@@ -170,11 +179,13 @@ impl Default for TcpParams {
             ecn: false,
             l4s: false,
             accurate_ecn: AccurateEcn::Off,
+            ect_acks: true,
             recv_buffer: None,
             recv_buffer_initial: Bytes::new(65_536),
             recv_buffer_max: Bytes::new(3_145_728),
             send_buffer: None,
             send_buffer_max: Bytes::new(4_194_304),
+            header_room: Bytes::new(256),
             min_rto: Dur::from_ms(200),
             max_rto: Dur::from_secs(120),
             initial_rto: Dur::from_secs(1),
@@ -228,6 +239,8 @@ impl TcpParams {
         }
         let max_at_least = self.recv_buffer_max >= self.recv_buffer_initial;
         bound("recv_buffer_max", "at least `recv_buffer_initial`", max_at_least, self.recv_buffer_max)?;
+        let header_room = (64..=1024).contains(&self.header_room.as_u64());
+        bound("header_room", "64B to 1024B", header_room, self.header_room)?;
         let min_rto = Dur::from_ms(1) <= self.min_rto && self.min_rto <= self.max_rto;
         bound("min_rto", "1ms to `max_rto`", min_rto, self.min_rto)?;
         let initial = self.min_rto.min(Dur::from_secs(1)) <= self.initial_rto && self.initial_rto <= self.max_rto;

@@ -154,7 +154,8 @@ const ECN_COUNTS_LEN: u32 = 12;
 const MAX_HEADER: u32 = 60;
 
 impl Segment {
-    /// Adds the AccECN option if the header has room for it, and payload and options are then at most `mss`. True if it is added.
+    /// Adds the AccECN option if the header has room for it, and payload and options are then at most `mss`. True if it
+    /// is added.
     pub(crate) fn put_ecn_counts(&mut self, counts: EcnCounts, mss: u64) -> bool {
         let fits = self.header_len() + ECN_COUNTS_LEN <= MAX_HEADER
             && (self.len == 0 || u64::from(self.len + self.sack.option_len() + ECN_COUNTS_LEN) <= mss);

@@ -21,8 +21,8 @@ fn seconds(n: u64) -> Time {
     Time::ZERO + Dur::from_secs(n)
 }
 
-/// Marks in 3 of 10 data segments; acknowledgements are lost and overtaken. Returns packets and bytes: marked, and counted by
-/// the sender.
+/// Marks in 3 of 10 data segments; acknowledgements are lost and overtaken. Returns packets and bytes: marked, and
+/// counted by the sender.
 fn transfer(seed: u64, feedback: AccurateEcn, lost_acks: u64) -> [(u64, u64); 2] {
     let marked = Rc::new(Cell::new((0, 0)));
     let tcp = TcpParams { accurate_ecn: feedback, send_buffer: Some(Bytes::new(4_000_000)), ..TcpParams::default() };
@@ -97,9 +97,10 @@ fn prague_window(rtt: Dur, marks: impl FnMut(u64) -> bool + 'static) -> (f64, f6
     (rate * after.srtt.as_ns() as f64 / 1e9, share)
 }
 
-/// The window W of a sender that adds 1 - p a round trip V, and takes p W / 2 at the first mark after V: with random marks one
-/// comes 1 / (p W) round trips later, so (1 - p) (1 + 1 / n) = n / 2 for n = p W marks a round trip. (The draft's two marks a round
-/// trip are those of a sender that reduces in each.) Only whole segments are sent: half a segment less on average.
+/// The window W of a sender that adds 1 - p a round trip V, and takes p W / 2 at the first mark after V: with random
+/// marks one comes 1 / (p W) round trips later, so (1 - p) (1 + 1 / n) = n / 2 for n = p W marks a round trip. (The
+/// draft's two marks a round trip are those of a sender that reduces in each.) Only whole segments are sent: half a
+/// segment less on average.
 fn window_of_random_marks(p: f64) -> f64 {
     let a = 1.0 - p;
     (a + (a * a + 2.0 * a).sqrt()) / p - 0.5

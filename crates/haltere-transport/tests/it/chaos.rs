@@ -1,4 +1,5 @@
-//! Under random loss, reordering, duplication and marks the stream arrives complete, in order, once, and both sides close.
+//! Under random loss, reordering, duplication and marks the stream arrives complete, in order, once, and both sides
+//! close.
 
 use crate::pipe;
 use crate::pipe::{Mishap, Pipe, Setup};
@@ -143,7 +144,8 @@ fn run(seed: u64) {
             // New data goes only into the window; a timer may send one segment beyond it, as a tail or window probe.
             let end = i.acked + i.unacked.as_u64();
             let new = end.saturating_sub(*out); // an acknowledged FIN leaves the sum
-            // The segment with the FIN ignores the congestion window, which BBR may have made smaller than what is in flight.
+            // The segment with the FIN ignores the congestion window, which BBR may have made smaller than what is in
+            // flight.
             let beyond = if closed[side] { i.mss + Bytes::new(1) } else { Bytes::ZERO };
             if p.woken == Some(side) {
                 assert!(

@@ -30,7 +30,7 @@ fn who_only_receives_has_no_sending_half() {
 #[test]
 fn the_holes_of_a_receiver_do_not_bring_its_sending_half() {
     let mut s = Setup::new("cubic");
-    (s.rate, s.queue) = (Rate::from_mbps(10), 20);
+    (s.rate, s.queue) = (Rate::from_mbps(10), 10);
     let mut p = Pipe::new(s).bulk();
     p.run_until(ms(5_000));
     assert!(p.drops > 10, "{}", p.drops);

@@ -39,8 +39,7 @@ fn near(what: &str, got: u64, linux: u64, tolerance: u64) {
 
 #[test]
 fn reno_slow_start_overshoot_and_prr_follow_the_kernel_sample_by_sample() {
-    // Time (ms after the start), window, unacknowledged, retransmitted so far. One acknowledgement more or less in the
-    // second round (the kernel's application pushes a segment there) moves the phase by a segment, doubled each round.
+    // Time (ms after the start), window, unacknowledged, retransmitted so far.
     let linux = [
         (60, 10, 10, 0),
         (100, 20, 20, 0),
@@ -61,9 +60,27 @@ fn reno_slow_start_overshoot_and_prr_follow_the_kernel_sample_by_sample() {
     let mut p = link("reno");
     for (ms, cwnd, unacked, retransmitted) in linux {
         let (c, u, _, r) = at(&mut p, ms);
-        near(&format!("cwnd at {ms} ms"), c, cwnd, 3);
-        near(&format!("unacknowledged at {ms} ms"), u, unacked, 3);
+        near(&format!("cwnd at {ms} ms"), c, cwnd, 2);
+        near(&format!("unacknowledged at {ms} ms"), u, unacked, 2);
         near(&format!("retransmitted at {ms} ms"), r, retransmitted, 4);
+    }
+}
+
+/// 100 kB alone. The kernel without PSH takes 233, 163 and 79 ms: with it the second round's acknowledgements are
+/// shifted by a segment, the last of them is delayed, and the third round carries 38 segments instead of 40.
+#[test]
+fn a_hundred_kilobytes_take_a_round_trip_more_as_in_the_kernel() {
+    for (mbps, rtt_ms, linux_us) in [(20, 60, 263_200), (20, 40, 180_000), (50, 20, 90_000)] {
+        let mut s = Setup::new("cubic");
+        (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(mbps), 1000, Dur::from_ms(rtt_ms / 2), true);
+        let mut p = Pipe::new(s);
+        p.open();
+        let mut left = 100_000;
+        while p.ends[1].info().received < 100_000 && p.step() {
+            left -= p.ends[0].write(Bytes::new(left)).as_u64();
+            p.flush(0);
+        }
+        near(&format!("{mbps} Mbit/s, {rtt_ms} ms: us"), p.now.as_ns() / 1000, linux_us, 2000);
     }
 }
 
@@ -85,8 +102,8 @@ fn reno_saws_as_the_kernel_does() {
 
 #[test]
 fn cubic_saws_as_the_kernel_does() {
-    // The kernel's CUBIC: HyStart ends slow start at 75, the first loss comes at 1.0 s from 139, the next at 3.32 s from
-    // 134, later ones every 3.46 s from 134; 15 segments lost in 30 s.
+    // The kernel's CUBIC: HyStart ends slow start at 75, the first loss comes at 1.0 s from 139, the next at 3.32 s
+    // from 134, later ones every 3.46 s from 134; 15 segments lost in 30 s.
     let mut s = Setup::new("cubic");
     (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(20), 67, Dur::from_ms(20), true);
     s.control = CongestionParams::Cubic(cubic::Params {
@@ -101,6 +118,8 @@ fn cubic_saws_as_the_kernel_does() {
     let saws = episodes(&mut p, 30_000);
     near("first loss in ms", saws[0].0, 985, 40);
     near("window at the first loss", saws[0].1, 139, 2);
+    // Without pushed segments it comes at 6.8 s, as later ones.
+    near("third loss in ms", saws[2].0, 8_840, 40);
     for pair in saws[2..].windows(2) {
         near("period in ms", pair[1].0 - pair[0].0, 3_460, 100);
         near("window before", pair[1].1, 134, 1);
@@ -110,8 +129,8 @@ fn cubic_saws_as_the_kernel_does() {
 
 #[test]
 fn the_measured_kernel_begins_hystarts_rounds_as_6_13() {
-    // 6.1.192 leaves slow start at 75 by its train of acknowledgements. With rounds that begin in the midst of a window,
-    // eight samples from there on show the delay earlier.
+    // 6.1.192 leaves slow start at 75 by its train of acknowledgements. With rounds that begin in the midst of a
+    // window, eight samples from there on show the delay earlier.
     let threshold = |hystart| {
         let mut s = Setup::new("cubic");
         (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(20), 67, Dur::from_ms(20), true);

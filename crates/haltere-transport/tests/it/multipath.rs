@@ -164,8 +164,8 @@ fn what_a_cut_path_held_goes_another_way_within_a_timeout() {
 
 #[test]
 fn penalisation_and_opportunistic_retransmission_keep_the_fast_path_busy_behind_a_small_window() {
-    // The slow path's 300 ms hold up a window of 60 kB as soon as it carries anything; the fast one's short queue keeps its
-    // window below that, so that it does.
+    // The slow path's 300 ms hold up a window of 60 kB as soon as it carries anything; the fast one's short queue keeps
+    // its window below that, so that it does.
     let rate = |opportunistic: bool, penalise: bool| {
         let params = MultipathParams { opportunistic, penalise, recv_buffer: Bytes::new(60_000), ..with("lowest_rtt") };
         let lines = vec![Line::new(10, 10), Line::new(1, 40)];
@@ -209,9 +209,10 @@ fn before_its_first_evaluation_red_sends_on_the_first_path_alone() {
 
 #[test]
 fn linux_s_scheduler_carries_what_linux_does() {
-    // Linux 6.1, default scheduler, Cubic, two paths of (Mbit/s, round-trip ms) with queues of one bandwidth-delay product, at least
-    // 20 packets; goodput in Mbit/s over 30 s after 10 s, mean of three runs, which agree. A third mix, 20 Mbit/s and 20 ms beside
-    // 5 Mbit/s and 100 ms, is not held here: Linux has 20.5 to 21.3, this 19 to 20 (docs/validation.md).
+    // Linux 6.1, default scheduler, Cubic, two paths of (Mbit/s, round-trip ms) with queues of one bandwidth-delay
+    // product, at least 20 packets; goodput in Mbit/s over 30 s after 10 s, mean of three runs, which agree. A third
+    // mix, 20 Mbit/s and 20 ms beside 5 Mbit/s and 100 ms, is not held here: Linux has 20.5 to 21.3, this 19 to 20
+    // (docs/validation.md).
     let params = MultipathParams { tune_send_buffer: true, opportunistic: false, ..with("linux") };
     for (paths, linux, range) in
         [([(10, 20, 20), (5, 60, 25)], 14.11, 0.01 * 14.11), ([(10, 20, 20), (10, 20, 20)], 18.82, 0.01 * 18.82)]
@@ -225,10 +226,11 @@ fn linux_s_scheduler_carries_what_linux_does() {
     }
 }
 
-/// Shares of a line in Mbit/s: the multipath connection with two subflows over it, and one TCP (a connection with one path).
+/// Shares of a line in Mbit/s: the multipath connection with two subflows over it, and one TCP (a connection with one
+/// path).
 fn beside_one_tcp(control: &str, seed: u64) -> (f64, f64) {
-    // Two connections over one line: each has a world of its own, and they take turns by the millisecond with the line. A
-    // little random loss, or the three keep step at the full queue.
+    // Two connections over one line: each has a world of its own, and they take turns by the millisecond with the line.
+    // A little random loss, or the three keep step at the full queue.
     let lines = vec![Line::new(20, 60)];
     let route = Route { loss: 1, ..Route::new(Some(0), 20) };
     let world = |control: &str, routes, seed| {
@@ -275,7 +277,8 @@ fn two_coupled_subflows_over_one_line_take_no_more_than_one_tcp() {
 
 #[test]
 fn coupled_subflows_prefer_the_better_path() {
-    // RFC 6356 section 2, goals 1 and 3: at least what one TCP would get on the best path, and traffic off the congested one.
+    // RFC 6356 section 2, goals 1 and 3: at least what one TCP would get on the best path, and traffic off the
+    // congested one.
     for control in ["lia", "olia", "balia"] {
         let mut routes = vec![Route::new(None, 20), Route::new(None, 20)];
         (routes[0].loss, routes[1].loss) = (1, 10); // 0.1 % and 1 %

@@ -35,7 +35,8 @@ fn without_it_no_segment_exceeds_the_mss() {
 
 #[test]
 fn an_initial_window_leaves_by_twos() {
-    // Nothing is known but the handshake's 20 ms: 20 segments a round trip in slow start, 1/1024 s of which is less than one.
+    // Nothing is known but the handshake's 20 ms: 20 segments a round trip in slow start, 1/1024 s of which is less
+    // than one.
     let p = bulk(setup("cubic", Offload::Packet), 1000, 41);
     let first: Vec<u32> = data(&p).iter().take(5).map(|(_, g)| g.len / MSS).collect();
     assert_eq!(first, [2; 5], "ten segments by twos");

@@ -39,8 +39,9 @@ fn into_a_short_queue(queue: usize) -> u64 {
 fn a_probe_that_is_sacked_shows_the_tail_lost() {
     // 10 kB are seven segments and a FIN of its own. The last ones find the queue full; the probe repeats the FIN 48 ms
     // after the last acknowledgement. Its SACK shows the others lost. One is repeated after a round trip, then two, ...
-    // The shaper lets the pure acknowledgement before the data, and the first segment, through at once: they take no place.
-    // Sixteen transfers each on Linux; some wait for a timeout, as the probe came back a microsecond sooner than ever (`rack.rs`).
+    // The shaper lets the pure acknowledgement before the data, and the first segment, through at once: they take no
+    // place. Sixteen transfers each on Linux; some wait for a timeout, as the probe came back a microsecond sooner than
+    // ever (`rack.rs`).
     assert!((155..=158).contains(&into_a_short_queue(2)), "Linux 6.1: 154.7 to 158.0 ms");
     assert!((135..=138).contains(&into_a_short_queue(4)), "Linux 6.1: 135.2 to 138.0 ms");
     assert!((115..=118).contains(&into_a_short_queue(5)), "Linux 6.1: 115.0 to 118.2 ms");
@@ -62,8 +63,8 @@ fn a_tail_loss_probe_is_not_a_retransmission_in_flight() {
 
 #[test]
 fn a_reordering_timer_that_is_stale_gives_way_to_the_probe() {
-    // The third of five segments comes 3 ms late, so the reordering timer runs. It is acknowledged before that fires; the
-    // fifth is lost. Nothing is doubtful any more: the probe's timer follows, not the retransmission's.
+    // The third of five segments comes 3 ms late, so the reordering timer runs. It is acknowledged before that fires;
+    // the fifth is lost. Nothing is doubtful any more: the probe's timer follows, not the retransmission's.
     let mut s = Setup::new("cubic");
     s.scripts[0] = Some(Box::new(|n, g, _| Mishap {
         lose: g.len > 0 && n == 6,

@@ -1,5 +1,5 @@
-//! A small world for two connections: virtual time, a bottleneck with a FIFO one way, plain delay the other, scripted or
-//! random mishaps.
+//! A small world for two connections: virtual time, a bottleneck with a FIFO one way, plain delay the other, scripted
+//! or random mishaps.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use haltere_congestion::CongestionParams;

@@ -1,7 +1,7 @@
 """Writes coefficients.csv: what SciPy says of 1,000 windows that `scipy.rs` draws in the same way.
 
-Run with SciPy (1.14 or newer) beside it: python make.py. One line a window pair: Spearman's and Pearson's coefficient; `nan` where
-one of the windows is constant.
+Run with SciPy (1.14 or newer) beside it: python make.py. One line a window pair: Spearman's and Pearson's coefficient;
+`nan` where one of the windows is constant.
 """
 
 import warnings

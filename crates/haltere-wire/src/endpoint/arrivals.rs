@@ -1,10 +1,11 @@
 //! TCP flows that start and end during the run: Poisson arrivals, the rounds of an incast, and flows of a trace.
 //!
-//! The same flows as in the simulator: when, between whom and how large is drawn from the plan and the seed alone
-//! ([`FlowArrivals`]). Each is a connection of its own. It is complete when its last byte is read.
-//! Known problems: a host's ephemeral ports limit how many flows it can have in a minute, since a closed connection keeps its port.
+//! The flows are those of the simulator: start, hosts and size follow from the plan and the seed ([`FlowArrivals`]).
+//! Each flow is a connection. It is complete when its last byte is read.
+//! Known problems: a host's ephemeral ports limit how many flows it can have in a minute, since a closed connection
+//! keeps its port.
 
-use super::stream::{READ, ZEROS, choose_isn, set_congestion, stream_socket};
+use super::socket::{self, READ};
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
@@ -14,14 +15,9 @@ use haltere_plan::arrivals::{FlowArrival, FlowArrivals, delay, ideal};
 use haltere_plan::plan::ArrivalsPlan;
 use haltere_plan::record::Completion;
 use haltere_units::Time;
-use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{
-    Backlog, MsgFlags, Shutdown, SockFlag, SockaddrIn, accept4, bind, connect, getpeername, getsockname, listen, recv,
-    send, setsockopt, shutdown, sockopt,
-};
+use nix::sys::socket::{Shutdown, SockaddrIn, getpeername, getsockname, setsockopt, shutdown, sockopt};
 use std::collections::HashMap;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -63,7 +59,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// What is known of it now.
+    /// Its current row of the record.
     fn line(&self) -> Completion {
         let sent_again = TcpInfo::of(self.sender.as_fd()).map_or(0, |info| info.info().retransmissions);
         Completion { retransmissions: sent_again as u32, ..self.completion }
@@ -73,23 +69,12 @@ impl Flow {
 impl<'p> Process<'p> {
     fn open(plan: &'p ArrivalsPlan, at: Opening<'p>) -> Result<Process<'p>, WireError> {
         let mut listeners = Vec::new();
-        let dctcp = plan.tcp.congestion.kind() == "dctcp";
         for node in nodes(plan).1 {
-            let host = at.host(node)?;
-            let listener = host.enter(|| {
-                let listener = stream_socket(false)?;
-                if let Some(bytes) = plan.tcp.receiver.recv_buffer {
-                    // The kernel doubles it, and half is window.
-                    setsockopt(&listener, sockopt::RcvBufForce, &(bytes.as_u64() as usize))?;
-                }
-                bind(listener.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(node_address(node), at.port())))?;
-                listen(&listener, Backlog::MAXCONN)?;
-                Ok(listener)
-            });
-            let listener = listener.map_err(|e| WireError::os(format!("{}: receiver", at.flow.name), e))?;
-            if dctcp {
-                set_congestion(&at.flow.name, &listener, &plan.tcp, host, at.manner)?;
-            }
+            let (host, address) = (at.host(node)?, SocketAddrV4::new(node_address(node), at.port()));
+            let buffer = plan.tcp.receiver.recv_buffer;
+            let made = socket::listener(host, address, false, |socket| socket::set_buffers(socket, None, buffer));
+            let listener = made.map_err(|e| at.failed("receiver", e))?;
+            at.set_receivers_congestion(&listener, &plan.tcp, host)?;
             listeners.push(listener);
         }
         let arrivals = FlowArrivals::new(plan, &at.flow.name, at.flow.start, at.flow.stop, at.seed);
@@ -97,7 +82,7 @@ impl<'p> Process<'p> {
         let (flows, waiting, done) = (Vec::new(), HashMap::new(), Vec::new());
         Ok(Process { plan, at, arrivals, next: None, listeners, flows, waiting, routes, done, sink: vec![0; READ] })
     }
-    /// The next flow is due at its time.
+    /// Sets the timer of the next flow.
     fn wait(&mut self, context: &Context<'_>) {
         self.next = self.arrivals.next();
         if let Some(arrival) = self.next {
@@ -105,28 +90,15 @@ impl<'p> Process<'p> {
         }
     }
     fn begin(&mut self, context: &Context<'_>, arrival: FlowArrival) -> Done {
-        let failed = |e: io::Error| WireError::os(format!("{}: a flow", self.at.flow.name), e);
         let FlowArrival { at, from, to, bytes } = arrival;
-        let (host, port, tcp) = (self.at.host(from)?, self.at.port(), &self.plan.tcp);
-        let own = SockaddrIn::from(SocketAddrV4::new(node_address(from), 0));
-        let made = host.enter(|| {
-            let sender = stream_socket(false)?;
-            bind(sender.as_raw_fd(), &own)?;
-            choose_isn(sender.as_fd(), port)?;
-            if let Some(bytes) = tcp.sender.send_buffer {
-                setsockopt(&sender, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
-            }
-            setsockopt(&sender, sockopt::TcpNoDelay, &!tcp.sender.nagle)?;
-            Ok(sender)
-        });
-        let sender = made.map_err(failed)?;
-        set_congestion(&self.at.flow.name, &sender, tcp, host, self.at.manner)?;
-        match connect(sender.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(node_address(to), port))) {
-            Ok(()) | Err(Errno::EINPROGRESS) => {}
-            Err(e) => return Err(failed(e.into())),
-        }
+        let (host, tcp) = (self.at.host(from)?, &self.plan.tcp);
+        let ends = (SocketAddrV4::new(node_address(from), 0), SocketAddrV4::new(node_address(to), self.at.port()));
+        let sender = self.at.connection(host, (Some(ends.0), ends.1), tcp, |socket| {
+            socket::set_buffers(socket, tcp.sender.send_buffer, None)?;
+            Ok(setsockopt(socket, sockopt::TcpNoDelay, &!tcp.sender.nagle)?)
+        })?;
         let number = self.flows.len();
-        let local = getsockname::<SockaddrIn>(sender.as_raw_fd()).map_err(|e| failed(e.into()))?;
+        let local = getsockname::<SockaddrIn>(sender.as_raw_fd()).map_err(|e| self.at.failed("a flow", e))?;
         self.waiting.insert((node_address(from), local.port()), number);
         context.watch_part(sender.as_fd(), number, Side::Sender, EpollFlags::EPOLLOUT)?;
         let [there, back] = [(from, to), (to, from)].map(|(from, to)| self.routes.path(from, to).unwrap_or_default());
@@ -145,52 +117,46 @@ impl<'p> Process<'p> {
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Done {
-        let failed = |e: Errno| WireError::os(format!("{}: accepting", self.at.flow.name), e);
-        let listener = &self.listeners[context.part];
-        loop {
-            let receiver = match accept4(listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
-                Ok(fd) => super::stream::owned(fd),
-                Err(Errno::EAGAIN) => return Ok(()),
-                Err(Errno::EINTR | Errno::ECONNABORTED) => continue,
-                Err(e) => return Err(failed(e)),
-            };
-            let peer = getpeername::<SockaddrIn>(receiver.as_raw_fd()).map_err(failed)?;
+        while let Some(receiver) =
+            socket::accept(&self.listeners[context.part]).map_err(|e| self.at.failed("accepting", e))?
+        {
+            let peer = getpeername::<SockaddrIn>(receiver.as_raw_fd()).map_err(|e| self.at.failed("accepting", e))?;
             let Some(number) = self.waiting.remove(&(peer.ip(), peer.port())) else { continue };
             let Some(flow) = &mut self.flows[number] else { continue };
             context.watch_part(receiver.as_fd(), number, Side::Receiver, EpollFlags::EPOLLIN)?;
             flow.receiver = Some(receiver);
         }
+        Ok(())
     }
     /// Writes what is left of a flow, and then closes its side.
     fn write(&mut self, context: &Context<'_>) {
         let Some(flow) = self.flows.get_mut(context.part).and_then(Option::as_mut) else { return };
         while flow.unwritten > 0 {
-            let most = flow.unwritten.min(ZEROS.len() as u64) as usize;
-            match send(flow.sender.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
-                Ok(n) => flow.unwritten -= n as u64,
-                Err(Errno::EAGAIN | Errno::EINTR) => return,
-                Err(_) => return context.forget(flow.sender.as_fd()), // reset: it never completes
+            match socket::write(&flow.sender, flow.unwritten) {
+                Ok(Some(n)) => flow.unwritten -= n,
+                Ok(None) => return,
+                Err(socket::Dead) => return context.forget(flow.sender.as_fd()), // it never completes
             }
         }
         context.forget(flow.sender.as_fd());
         // Not connected (any more): nothing is left to close.
         let _ = shutdown(flow.sender.as_raw_fd(), Shutdown::Write);
     }
-    /// Reads what has come of a flow. At its last byte it is complete; when both sides are closed it is gone.
+    /// Reads from a flow. It is complete at its last byte, and removed when both sides are closed.
     fn read(&mut self, context: &Context<'_>, observed: &mut Observed) {
         let Some(flow) = self.flows.get_mut(context.part).and_then(Option::as_mut) else { return };
         let Some(receiver) = &flow.receiver else { return };
-        match recv(receiver.as_raw_fd(), &mut self.sink, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
-            Err(Errno::EAGAIN | Errno::EINTR) => {}
-            Ok(n @ 1..) => {
-                flow.received += n as u64;
+        match socket::read(receiver, &mut self.sink) {
+            Ok(None) => {}
+            Ok(Some(n @ 1..)) => {
+                flow.received += n;
                 if flow.received >= flow.completion.bytes && flow.completion.end == Time::NEVER {
                     flow.completion.end = context.now;
                     // A traffic entry delivered what its completed flows delivered.
                     context.line(observed).received += flow.completion.bytes;
                 }
             }
-            Ok(_) | Err(_) => {
+            Ok(Some(0)) | Err(socket::Dead) => {
                 context.forget(receiver.as_fd());
                 if let Some(flow) = self.flows[context.part].take() {
                     self.done.push(flow.line());
@@ -231,15 +197,11 @@ impl Endpoint for Process<'_> {
 
 impl Drop for Process<'_> {
     fn drop(&mut self) {
-        // Reset instead of a long goodbye: orphans would keep TCP memory for minutes.
-        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-        for flow in self.flows.iter().flatten() {
-            let _ = setsockopt(&flow.sender, sockopt::Linger, &linger);
-        }
+        self.flows.iter().flatten().for_each(|flow| socket::reset_when_dropped(&flow.sender));
     }
 }
 
-/// The nodes that may send, and those that may receive.
+/// The nodes that may send and the nodes that may receive.
 pub(crate) fn nodes(plan: &ArrivalsPlan) -> (Vec<usize>, Vec<usize>) {
     use haltere_plan::plan::{Between, Pattern};
     let (mut from, mut to): (Vec<usize>, Vec<usize>) = match (&plan.pattern, &plan.between) {

@@ -1,4 +1,4 @@
-//! TCP that always has something to send, or sends a number of bytes.
+//! TCP with an endless supply of data, or with a number of bytes.
 
 use super::stream::{Stream, Transfer};
 use super::{Kind, Opening};

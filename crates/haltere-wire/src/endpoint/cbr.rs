@@ -1,7 +1,7 @@
 //! One UDP flow at a constant rate.
 
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::namespace::node_address;
 use haltere_plan::plan::CbrPlan;
 use haltere_plan::record::FlowRecord;
@@ -43,13 +43,13 @@ impl Datagram {
         let payload = vec![0; plan.packet.as_u64() as usize];
         Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(plan.rate)), next: Time::ZERO })
     }
-    /// Sends what is due (late wake-ups are caught up with); when the next is.
+    /// Sends the datagrams that are due, also those of a late wake-up. Returns when the next is due.
     fn send(&mut self, now: Time, record: &mut FlowRecord) -> Time {
         for _ in 0..BATCH {
             if self.next > now {
                 break;
             }
-            // A datagram that the host cannot send is lost, as any.
+            // A datagram that the host cannot send counts as lost.
             record.packets_sent += 1;
             let _ = self.sender.send(&self.payload);
             self.next += self.pace.next(Bytes::new(self.payload.len() as u64));
@@ -98,12 +98,12 @@ pub(super) fn sockets(at: &Opening<'_>, ecn: bool) -> Result<(UdpSocket, UdpSock
     });
     let made = |socket: io::Result<UdpSocket>| {
         let socket = socket.and_then(|s| s.set_nonblocking(true).map(|()| s));
-        socket.map_err(|e| WireError::os(format!("{}: socket", flow.name), e))
+        socket.doing(format!("{}: socket", flow.name))
     };
     let (sender, receiver) = (made(sender)?, made(receiver)?);
     // Datagrams must not be lost at the receiver when the agent is late. Without the privilege the default has to do.
     let _ = nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER);
-    set_ecn(&sender, ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
+    set_ecn(&sender, ecn).doing(format!("{}: ECN", flow.name))?;
     Ok((sender, receiver))
 }
 

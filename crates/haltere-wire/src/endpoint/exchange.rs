@@ -1,12 +1,15 @@
-//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. What is asked for, and when, is the kind's own: its
-//! [`Client`], the same as in the simulator. The agent drives both ends, so what a request asks for is not in its bytes: [`Calls`] knows.
+//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. The kind's
+//! [`Client`], the same as in the simulator, decides what is asked for and when. The agent drives both ends, so a
+//! request does not carry its contents: [`Calls`] has them.
 //!
-//! Model: epoll reports edges. A socket is then read until it is empty, and written to until it is full or nothing is left.
+//! Model: epoll is edge-triggered. A socket is then read until it is empty, and written until it is full or nothing is
+//! left.
 //! Deviations from the simulator: the server of each flow has a port of its own.
-//! Known problems: a host's ephemeral ports limit how many connections it can have in a minute, since a closed connection keeps its port.
-//! Servers' initial sequence numbers are the kernel's, so a classifier cannot tell a packet's place in its stream.
+//! Known problems: a host's ephemeral ports limit how many connections it can have in a minute, since a closed
+//! connection keeps its port. Servers' initial sequence numbers are the kernel's, so a classifier cannot tell a
+//! packet's place in its stream.
 
-use super::stream::{READ, ZEROS, choose_isn, owned, set_congestion, stream_socket};
+use super::socket::{self, Dead, READ};
 use super::{Context, Done, Endpoint, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
@@ -16,18 +19,14 @@ use haltere_plan::plan::TcpPlan;
 use haltere_plan::record::Completion;
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Time};
-use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{
-    Backlog, MsgFlags, Shutdown, SockFlag, SockaddrIn, accept4, bind, connect, getpeername, getsockname, listen, recv,
-    send, setsockopt, shutdown, sockopt,
-};
+use nix::sys::socket::{Shutdown, SockaddrIn, getpeername, getsockname, setsockopt, shutdown, sockopt};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// What epoll is asked for.
+/// Events to watch.
 const EDGES: EpollFlags =
     EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
 /// After these the end of a stream may follow its last bytes.
@@ -68,23 +67,14 @@ struct Line {
     is_shut: bool,
 }
 
-/// A connection gave up.
-struct Dead;
-
 impl<'p, C: Client> Exchange<'p, C> {
     /// The flow at that place, whose client asks.
     pub(super) fn open(tcp: &'p TcpPlan, client: C, at: Opening<'p>) -> Result<Exchange<'p, C>, WireError> {
-        let address = SockaddrIn::from(SocketAddrV4::new(node_address(at.flow.from), at.port()));
-        let listener = at.from.enter(|| {
-            let listener = stream_socket(false)?;
-            set_buffers(&listener, &tcp.sender)?;
-            bind(listener.as_raw_fd(), &address)?;
-            listen(&listener, Backlog::MAXCONN)?;
-            Ok(listener)
-        });
-        let listener = listener.map_err(|e| WireError::os(format!("{}: server", at.flow.name), e))?;
+        let address = SocketAddrV4::new(node_address(at.flow.from), at.port());
+        let listener = socket::listener(at.from, address, false, |socket| set_up(socket, &tcp.sender));
+        let listener = listener.map_err(|e| at.failed("server", e))?;
         // What it accepts has its control and its buffers.
-        set_congestion(&at.flow.name, &listener, tcp, at.from, at.manner)?;
+        at.set_congestion(&listener, tcp, at.from)?;
         let (lines, waiting, asked, sink) = (Vec::new(), HashMap::new(), VecDeque::new(), vec![0; READ]);
         let lines = Lines { at, tcp, listener, lines, waiting, asked, sink };
         Ok(Exchange { client, lines, done: Vec::new() })
@@ -101,7 +91,7 @@ impl<'p, C: Client> Exchange<'p, C> {
         }
         Ok(())
     }
-    /// The client reads what has come, and hears of the answers in it.
+    /// The client reads and is called for each complete answer.
     fn read(&mut self, context: &Context<'_>, ends: bool, observed: &mut Observed) -> Done {
         let mut answers = Vec::new();
         let line = &mut context.line(observed).received;
@@ -124,43 +114,23 @@ impl Lines<'_> {
     fn nodes(&self) -> (u32, u32) {
         (self.at.flow.from as u32, self.at.flow.to as u32)
     }
-    fn failed(&self, e: impl Into<io::Error>) -> WireError {
-        WireError::os(format!("{}: a connection", self.at.flow.name), e)
-    }
     fn line(&mut self, number: usize) -> Option<&mut Line> {
         self.lines.get_mut(number)?.as_mut()
     }
     /// Begins a connection that gets that number.
     fn connect(&mut self, context: &Context<'_>, number: usize, calls: Calls) -> Done {
-        let (flow, port, tcp) = (self.at.flow, self.at.port(), self.tcp);
-        let own = SockaddrIn::from(SocketAddrV4::new(node_address(flow.to), 0));
-        let made = self.at.to.enter(|| {
-            let client = stream_socket(false)?;
-            bind(client.as_raw_fd(), &own)?;
-            choose_isn(client.as_fd(), port)?;
-            set_buffers(&client, &tcp.receiver)?;
-            Ok(client)
-        });
-        let client = made.map_err(|e| self.failed(e))?;
-        set_congestion(&flow.name, &client, tcp, self.at.to, self.at.manner)?;
-        match connect(client.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(node_address(flow.from), port))) {
-            Ok(()) | Err(Errno::EINPROGRESS) => {}
-            Err(e) => return Err(self.failed(e)),
-        }
-        let local = getsockname::<SockaddrIn>(client.as_raw_fd()).map_err(|e| self.failed(e))?;
+        let (at, tcp) = (&self.at, self.tcp);
+        let own = SocketAddrV4::new(node_address(at.flow.to), 0);
+        let to = SocketAddrV4::new(node_address(at.flow.from), at.port());
+        let client = at.connection(at.to, (Some(own), to), tcp, |socket| set_up(socket, &tcp.receiver))?;
+        let local = getsockname::<SockaddrIn>(client.as_raw_fd()).map_err(|e| at.failed("a connection", e))?;
         self.waiting.insert(local.port(), number);
         context.watch_part(client.as_fd(), number, Side::Receiver, EDGES)?;
         self.lines[number] = Some(Line { client, server: None, calls, retransmissions: 0, is_shut: false });
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Done {
-        loop {
-            let server = match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
-                Ok(fd) => owned(fd),
-                Err(Errno::EAGAIN) => return Ok(()),
-                Err(Errno::EINTR | Errno::ECONNABORTED) => continue,
-                Err(e) => return Err(self.failed(e)),
-            };
+        while let Some(server) = socket::accept(&self.listener).map_err(|e| self.at.failed("a connection", e))? {
             // One that is closed already has no peer, and nothing to answer.
             let Ok(peer) = getpeername::<SockaddrIn>(server.as_raw_fd()) else { continue };
             let Some(number) = self.waiting.remove(&peer.port()) else { continue };
@@ -168,6 +138,7 @@ impl Lines<'_> {
             context.watch_part(server.as_fd(), number, Side::Sender, EDGES)?;
             line.server = Some(server);
         }
+        Ok(())
     }
     /// A connection gave up: what it had not answered is asked again on another one.
     fn reopen(&mut self, context: &Context<'_>, number: usize) -> Done {
@@ -200,8 +171,8 @@ impl Lines<'_> {
         }
         self.write(context, number, SERVER)
     }
-    /// The client reads responses. Returns its bytes. `done` hears of every response that is read to its end, with the segments that were
-    /// sent again.
+    /// The client reads responses. Returns the number of bytes. `done` is called for every complete response, with its
+    /// retransmissions.
     fn read(&mut self, context: &Context<'_>, ends: bool, mut done: impl FnMut(Call, u64)) -> Result<u64, WireError> {
         let (number, sink) = (context.part, &mut self.sink);
         let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };
@@ -218,7 +189,7 @@ impl Lines<'_> {
         }
         Ok(bytes)
     }
-    /// The client says that it asks for nothing more, if that is so.
+    /// Closes the client's side if it asks for nothing more.
     fn close_if_over(&mut self, number: usize) {
         if let Some(line) = self.line(number)
             && line.calls.is_over()
@@ -237,46 +208,33 @@ impl Line {
         let socket = if side == CLIENT { Some(&self.client) } else { self.server.as_ref() };
         let Some(socket) = socket else { return Ok(()) };
         while self.calls.unwritten(side) > 0 {
-            let most = self.calls.unwritten(side).min(ZEROS.len() as u64) as usize;
-            match send(socket.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
-                Ok(n) => self.calls.wrote(side, n as u64),
-                Err(Errno::EAGAIN) => return Ok(()),
-                Err(Errno::EINTR) => {}
-                Err(_) => return Err(Dead),
-            }
+            let Some(n) = socket::write(socket, self.calls.unwritten(side))? else { return Ok(()) };
+            self.calls.wrote(side, n);
         }
         Ok(())
     }
 }
 
-/// Takes what has come: how many bytes, and whether the peer has closed its side. `ends`: it may have.
+/// Reads everything. Returns the number of bytes, and whether the peer has closed its side, as it may have if `ends`.
 fn take(socket: &OwnedFd, sink: &mut [u8], ends: bool) -> Result<(u64, bool), Dead> {
     let mut bytes = 0;
     loop {
-        match recv(socket.as_raw_fd(), sink, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
-            Ok(0) => return Ok((bytes, true)),
-            Ok(n) => {
-                bytes += n as u64;
-                if n < sink.len() && !ends {
+        match socket::read(socket, sink)? {
+            Some(0) => return Ok((bytes, true)),
+            None => return Ok((bytes, false)),
+            Some(n) => {
+                bytes += n;
+                if n < sink.len() as u64 && !ends {
                     return Ok((bytes, false)); // it is empty: what comes later is another edge
                 }
             }
-            Err(Errno::EAGAIN) => return Ok((bytes, false)),
-            Err(Errno::EINTR) => {}
-            Err(_) => return Err(Dead),
         }
     }
 }
 
 /// The buffers and the Nagle algorithm of one end, before it is connected.
-fn set_buffers(socket: &OwnedFd, tcp: &TcpParams) -> io::Result<()> {
-    if let Some(bytes) = tcp.recv_buffer {
-        // The kernel doubles it, and half is window.
-        setsockopt(socket, sockopt::RcvBufForce, &(bytes.as_u64() as usize))?;
-    }
-    if let Some(bytes) = tcp.send_buffer {
-        setsockopt(socket, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
-    }
+fn set_up(socket: &OwnedFd, tcp: &TcpParams) -> io::Result<()> {
+    socket::set_buffers(socket, tcp.send_buffer, tcp.recv_buffer)?;
     Ok(setsockopt(socket, sockopt::TcpNoDelay, &!tcp.nagle)?)
 }
 
@@ -339,7 +297,7 @@ impl<C: Client> Endpoint for Exchange<'_, C> {
             }
         }
     }
-    /// Connections on which nothing is awaited are closed. The client asks for nothing more by itself.
+    /// Closes the connections without an open request. The client stops asking by itself.
     fn stop(&mut self, _context: &Context<'_>) {
         for number in 0..self.lines.lines.len() {
             if let Some(line) = self.lines.line(number)
@@ -366,12 +324,8 @@ impl<C: Client> Endpoint for Exchange<'_, C> {
 
 impl Drop for Lines<'_> {
     fn drop(&mut self) {
-        // Reset instead of a long goodbye: orphans would keep TCP memory for minutes.
-        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         for line in self.lines.iter().flatten() {
-            for socket in [Some(&line.client), line.server.as_ref()].into_iter().flatten() {
-                let _ = setsockopt(socket, sockopt::Linger, &linger);
-            }
+            [Some(&line.client), line.server.as_ref()].into_iter().flatten().for_each(socket::reset_when_dropped);
         }
     }
 }

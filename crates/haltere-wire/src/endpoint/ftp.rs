@@ -1,6 +1,7 @@
-//! FTP uploads: a client of ours that speaks to a real server in the other host's namespace.
-//! Source: RFC 959, passive mode, image type; the dialogue is that of the simulator's `ftp`, the replies are the server's own.
-//! Model: each reply lets the client say the next thing:
+//! FTP uploads: our client and a real server in the other host's namespace.
+//! Source: RFC 959, passive mode, image type; the dialogue is that of the simulator's `ftp`, the replies come
+//! from the server.
+//! Model: each reply triggers the client's next command:
 //!
 //! ```text
 //!   220 ─▶ USER   331 ─▶ PASS   230 ─▶ TYPE I   200 ─▶ PASV   227 ─▶ connect data ─▶ STOR
@@ -8,30 +9,29 @@
 //! ```
 //!
 //! A connection that ends before the 226 fails the task, which starts again with new connections after a short pause.
-//! Client packets carry the task's mark (DSCP for short or long); the server answers with that of the SYN (`tcp_reflect_tos`).
-//! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
+//! Client packets carry the task's mark (DSCP for short or long); the server answers with that of the SYN
+//! (`tcp_reflect_tos`).
+//! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for
+//! the 221.
 
-use super::stream::{ZEROS, choose_isn, set_congestion};
-use super::{Context, Done, Endpoint, Kind, Manner, Observed, Opening, Side};
+use super::socket;
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
-use crate::namespace::{Namespace, node_address};
-use haltere_plan::plan::{FlowPlan, FtpPlan, Work};
+use crate::namespace::node_address;
+use haltere_plan::plan::{FtpPlan, Work};
 use haltere_plan::record::TaskRecord;
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
 use haltere_units::{Bytes, Dur, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, connect, getsockopt, recv, send, setsockopt,
-    shutdown, socket, sockopt,
-};
+use nix::sys::socket::{MsgFlags, Shutdown, getsockopt, recv, send, setsockopt, shutdown, sockopt};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 const FTP_PORT: u16 = 21;
-/// From a failure to the next attempt: a server that refuses at once must not be asked without end.
+/// Pause between a failure and the next attempt, so that a server that refuses at once is not flooded.
 const PAUSE: Dur = Dur::from_ms(100);
 
 /// The kind.
@@ -42,7 +42,7 @@ impl Kind for Ftp {
     type Endpoint<'p> = Uploads<'p>;
     const NEEDS_FTP_SERVER: bool = true;
     fn open<'p>(plan: &'p FtpPlan, at: Opening<'p>) -> Result<Uploads<'p>, WireError> {
-        Ok(Uploads::new(plan, &at))
+        Ok(Uploads::new(plan, at))
     }
 }
 
@@ -52,7 +52,7 @@ struct Task {
     record: TaskRecord,
     control: OwnedFd,
     data: Option<OwnedFd>,
-    /// What was read of the control connection and holds no whole line yet.
+    /// Bytes of the control connection that are not yet a whole line.
     heard: Vec<u8>,
     /// Bytes of the file not yet written.
     unwritten: u64,
@@ -65,11 +65,8 @@ struct Task {
 /// A flow of uploads.
 #[derive(Debug)]
 pub(super) struct Uploads<'p> {
-    flow: &'p FlowPlan,
+    at: Opening<'p>,
     plan: &'p FtpPlan,
-    index: u32,
-    from: &'p Namespace,
-    manner: &'p Manner,
     files: Rng,
     task: Option<Task>,
     /// The task that failed, until its next attempt.
@@ -80,12 +77,10 @@ pub(super) struct Uploads<'p> {
 }
 
 impl<'p> Uploads<'p> {
-    fn new(plan: &'p FtpPlan, at: &Opening<'p>) -> Uploads<'p> {
-        let flow = at.flow;
+    fn new(plan: &'p FtpPlan, at: Opening<'p>) -> Uploads<'p> {
         // The simulator's stream of that name: both worlds draw the same files.
-        let files = Rng::new(at.seed, &format!("{}/files", flow.name));
-        let (index, from, manner) = (at.index as u32, at.from, at.manner);
-        Uploads { flow, plan, index, from, manner, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
+        let files = Rng::new(at.seed, &format!("{}/files", at.flow.name));
+        Uploads { at, plan, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
     }
     /// The next task begins.
     fn next_task(&mut self, context: &Context<'_>, at: Time) -> Done {
@@ -93,38 +88,26 @@ impl<'p> Uploads<'p> {
             Work::One(bytes) => *bytes,
             Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
         };
-        let record = TaskRecord { flow: self.index, bytes, start: at, data: None, end: None, failures: 0 };
+        let record = TaskRecord { flow: self.at.index as u32, bytes, start: at, data: None, end: None, failures: 0 };
         self.begin(context, record)
     }
     fn begin(&mut self, context: &Context<'_>, record: TaskRecord) -> Done {
-        let control = self.connect(SocketAddrV4::new(node_address(self.flow.to), FTP_PORT), record.bytes)?;
+        let control = self.connect(SocketAddrV4::new(node_address(self.at.flow.to), FTP_PORT), record.bytes)?;
         context.watch(control.as_fd(), Side::Sender, EpollFlags::EPOLLIN)?;
         let unwritten = record.bytes.as_u64();
         let (heard, said_stor, is_open) = (Vec::new(), false, false);
         self.task = Some(Task { record, control, data: None, heard, unwritten, said_stor, is_open });
         Ok(())
     }
-    /// An unfinished connection to that address, marked as the file's size says.
+    /// Begins a connection to that address, with the DSCP of the file's size.
     fn connect(&self, to: SocketAddrV4, bytes: Bytes) -> Result<OwnedFd, WireError> {
         let tcp = &self.plan.tcp;
         let dscp = if bytes <= self.plan.short { DSCP_SHORT } else { DSCP_LONG };
-        let made = self.from.enter(|| {
-            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-            let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
-            choose_isn(socket.as_fd(), to.port())?;
-            setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(dscp) << 2))?;
-            setsockopt(&socket, sockopt::TcpNoDelay, &true)?;
-            if let Some(bytes) = tcp.sender.send_buffer {
-                setsockopt(&socket, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
-            }
-            Ok(socket)
-        });
-        let socket = made.map_err(|e| WireError::os(format!("{}: client", self.flow.name), e))?;
-        set_congestion(&self.flow.name, &socket, tcp, self.from, self.manner)?;
-        match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
-            Ok(()) | Err(Errno::EINPROGRESS) => Ok(socket),
-            Err(e) => Err(WireError::os(format!("{}: connecting to the server", self.flow.name), e)),
-        }
+        self.at.connection(self.at.from, (None, to), tcp, |socket| {
+            setsockopt(socket, sockopt::Ipv4Tos, &(i32::from(dscp) << 2))?;
+            setsockopt(socket, sockopt::TcpNoDelay, &true)?;
+            socket::set_buffers(socket, tcp.sender.send_buffer, None)
+        })
     }
     fn fail(&mut self, context: &Context<'_>) {
         if let Some(task) = self.task.take() {
@@ -133,7 +116,7 @@ impl<'p> Uploads<'p> {
             context.tick_at(context.now + PAUSE);
         }
     }
-    /// Reads replies; false where the connection is no more.
+    /// Reads replies. False: the connection is gone.
     fn hear(&mut self, context: &Context<'_>) -> Result<bool, WireError> {
         let mut buffer = [0; 2048];
         loop {
@@ -187,11 +170,11 @@ impl<'p> Uploads<'p> {
     fn finish(&mut self, context: &Context<'_>) -> Done {
         let Some(task) = self.task.take() else { return Ok(()) };
         task.forget(context);
-        // The end of our side: the server hears it after the QUIT, and closes.
+        // Our FIN follows the QUIT, and the server closes.
         let _ = shutdown(task.control.as_raw_fd(), Shutdown::Write);
         self.stored += task.record.bytes.as_u64();
         self.done.push(TaskRecord { end: Some(context.now), ..task.record });
-        let is_over = self.flow.stop.is_some_and(|stop| context.now >= stop);
+        let is_over = self.at.flow.stop.is_some_and(|stop| context.now >= stop);
         if matches!(self.plan.work, Work::Loop(_)) && !is_over {
             return self.next_task(context, context.now);
         }
@@ -210,11 +193,10 @@ impl<'p> Uploads<'p> {
             return task.say("STOR file0001\r\n");
         }
         while task.is_open && task.unwritten > 0 {
-            let most = task.unwritten.min(ZEROS.len() as u64) as usize;
-            match send(data.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
-                Ok(n) => task.unwritten -= n as u64,
-                Err(Errno::EAGAIN | Errno::EINTR) => return true,
-                Err(_) => return false,
+            match socket::write(data, task.unwritten) {
+                Ok(Some(n)) => task.unwritten -= n,
+                Ok(None) => return true,
+                Err(socket::Dead) => return false,
             }
         }
         context.forget(data.as_fd());
@@ -261,7 +243,7 @@ impl Endpoint for Uploads<'_> {
 }
 
 impl Task {
-    /// Says a line; false where the connection is no more.
+    /// Sends a line. False: the connection is gone.
     fn say(&self, line: &str) -> bool {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         send(self.control.as_raw_fd(), line.as_bytes(), flags) == Ok(line.len())

@@ -3,7 +3,7 @@
 //! The program is given by the caller; it serves port 21 with anonymous uploads and says `ready` on a line of its own.
 
 use super::needs_ftp_server;
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::namespace::Topology;
 use haltere_plan::Plan;
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ pub(crate) fn start(plan: &Plan, topology: &Topology, program: &[OsString]) -> R
         };
         let mut command = Command::new(name);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = host.namespace.spawn(&mut command).map_err(|e| WireError::os("starting the FTP server", e))?;
+        let child = host.namespace.spawn(&mut command).doing("starting the FTP server")?;
         servers.0.push(child);
         wait_until_ready(servers.0.last_mut().unwrap_or_else(|| unreachable!("just pushed")))?;
     }
@@ -45,7 +45,7 @@ pub(crate) fn start(plan: &Plan, topology: &Topology, program: &[OsString]) -> R
 fn wait_until_ready(child: &mut Child) -> Result<(), WireError> {
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
-        BufReader::new(out).read_line(&mut line).map_err(|e| WireError::os("waiting for the FTP server", e))?;
+        BufReader::new(out).read_line(&mut line).doing("waiting for the FTP server")?;
     }
     if line.trim() == "ready" {
         return Ok(());

@@ -5,17 +5,20 @@
 //! Units: times since the start of the run. Known problems: a write is as large as the socket takes, so a send
 //! buffer is always full, as with iperf3.
 //!
-//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what the kernel must
-//! be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the run.
+//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what
+//! the kernel must be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the
+//! run.
 
 mod exchange;
 pub(crate) mod ftp_server;
+mod socket;
 mod stream;
 
 use crate::clock::{Clock, Monotonic};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
+use crate::program::Place;
 use crate::world::{Control, place};
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
@@ -58,17 +61,17 @@ trait Kind {
 trait Endpoint: std::fmt::Debug {
     /// The flow's start, which was due at `at`, has come.
     fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done;
-    /// What it asked for with [`Context::tick_at`] is due.
+    /// The time given to [`Context::tick_at`] has come.
     fn tick(&mut self, _context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         Ok(())
     }
-    /// What it asked for with [`Context::join_at`] is due.
+    /// The time given to [`Context::join_at`] has come.
     fn join(&mut self, _context: &Context<'_>) -> Done {
         Ok(())
     }
-    /// A descriptor that it watches has something to say.
+    /// A watched descriptor is ready.
     fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done;
-    /// The application stops. One that ticks is not called again.
+    /// The application stops. `tick` is not called again.
     fn stop(&mut self, _context: &Context<'_>) {}
     /// The sender's TCP endpoint.
     fn sender_info(&self) -> Option<Info> {
@@ -78,7 +81,7 @@ trait Endpoint: std::fmt::Debug {
     fn is_in_recovery(&self) -> bool {
         false
     }
-    /// Bytes delivered so far, if they are counted only when somebody asks.
+    /// Bytes delivered so far, if the endpoint counts them on demand.
     fn received(&self) -> Option<u64> {
         None
     }
@@ -86,9 +89,9 @@ trait Endpoint: std::fmt::Debug {
     fn is_sampled(&self) -> bool {
         false
     }
-    /// Writes down its paths as they are.
+    /// Samples its paths.
     fn sample_paths(&self, _at: Time, _flow: u32, _paths: &mut Vec<PathSample>) {}
-    /// The run is over: writes down the rest.
+    /// The run is over: completes the record.
     fn finish(&mut self, _observed: &mut Observed) {}
 }
 
@@ -107,6 +110,7 @@ struct Opening<'p> {
     /// The receiver's host.
     to: &'p Namespace,
     manner: &'p Manner,
+    programs: &'p Place,
 }
 
 impl<'p> Opening<'p> {
@@ -187,6 +191,7 @@ kinds! {
     Rpc, rpc;
     Video, video;
     Voip, voip;
+    Program, program;
 }
 
 /// The hosts of a flow: the nodes of each, and what it does there.
@@ -212,6 +217,8 @@ fn ends(flow: &FlowPlan) -> (usize, usize) {
     first.unwrap_or((flow.from, flow.to))
 }
 
+pub use program::names as host_names;
+
 /// Refuses a kind that has no line in the registry.
 fn unknown(flow: &FlowPlan) -> WireError {
     // The plan of an arrival process stands for three kinds of entries.
@@ -221,10 +228,11 @@ fn unknown(flow: &FlowPlan) -> WireError {
     WireError::Refused(Box::new(fault))
 }
 
-/// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
-pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
+/// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its
+/// stream.
+pub const ISN_BITS: u8 = socket::ISN_BITS_OF_SENDERS;
 
-/// How long the agent may sleep before it looks whether it is to stop.
+/// The longest sleep between two checks of the cancel flag.
 const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
 pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
@@ -234,8 +242,8 @@ pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
 pub struct Manner {
     /// A thread reads at each endless flow's receiver, in one long call.
     pub readers: bool,
-    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not seen. The kernel has no
-    /// count of them.
+    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not
+    /// seen. The kernel has no count of them.
     pub sampled_recoveries: bool,
     /// Congestion controls of the kernel that stand for those of the plan: the plan's name, the kernel's.
     pub controls: Vec<(String, String)>,
@@ -248,7 +256,7 @@ impl Manner {
     }
 }
 
-/// Which of a flow's descriptors has something to say.
+/// Which of a flow's descriptors is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Sender,
@@ -272,7 +280,7 @@ enum Due {
     Sample,
 }
 
-/// What drives one flow sees of the agent.
+/// The agent as one flow sees it.
 struct Context<'a> {
     epoll: &'a Epoll,
     due: &'a RefCell<Deadlines>,
@@ -288,7 +296,7 @@ impl Context<'_> {
     }
     fn watch_part(&self, fd: BorrowedFd<'_>, part: usize, side: Side, flags: EpollFlags) -> Done {
         let event = EpollEvent::new(flags, ((part << PART) | (self.flow * SIDES.len() + side as usize)) as u64);
-        self.epoll.add(fd, event).map_err(|e| WireError::os("watching a socket", e))
+        self.epoll.add(fd, event).doing("watching a socket")
     }
     fn forget(&self, fd: BorrowedFd<'_>) {
         // A descriptor that is not watched any more is what was wanted.
@@ -311,7 +319,7 @@ impl Context<'_> {
 /// Deadlines, the next one on top.
 type Deadlines = BinaryHeap<Reverse<(Time, Due)>>;
 
-/// What the agent wrote down: a record without links.
+/// The agent's record, without links.
 pub type Observed = Record;
 
 /// The sockets of all flows of a plan.
@@ -329,14 +337,15 @@ pub struct Agent<'p> {
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
-    pub fn prepare(plan: &'p Plan, topology: &'p Topology, manner: &'p Manner) -> Result<Agent<'p>, WireError> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
+    pub fn prepare(plan: &'p Plan, topology: &'p Topology, control: &'p Control<'_>) -> Result<Agent<'p>, WireError> {
+        let (manner, programs) = (&control.manner, &control.programs);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).doing("epoll")?;
         let mut due = Deadlines::new();
         let mut endpoints = Vec::new();
         for (index, flow) in plan.flows.iter().enumerate() {
             let (from, to) = ends(flow);
             let (from, to) = (host(flow, from, topology)?, host(flow, to, topology)?);
-            endpoints.push(open(Opening { plan, topology, flow, index, seed: plan.seed, from, to, manner })?);
+            endpoints.push(open(Opening { plan, topology, flow, index, seed: plan.seed, from, to, manner, programs })?);
             due.push(Reverse((flow.start, Due::Start(index))));
             due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }
@@ -365,14 +374,14 @@ impl<'p> Agent<'p> {
                 self.on_due(at, now, due)?;
             }
             let ready = self.epoll.wait(&mut events, EpollTimeout::ZERO).or_else(not_interrupted);
-            let ready = ready.map_err(|e| WireError::os("waiting for sockets", e))?;
+            let ready = ready.doing("waiting for sockets")?;
             for event in &events[..ready] {
                 self.on_ready(now, event)?;
             }
             if ready == 0 {
                 let next = self.due.borrow().peek().map_or(self.plan.end, |Reverse((at, _))| *at);
                 let until = next.min(now + ATTENTION).min(self.plan.end);
-                clock.sleep(Some(until), &[self.epoll.0.as_fd()]).map_err(|e| WireError::os("sleeping", e))?;
+                clock.sleep(Some(until), &[self.epoll.0.as_fd()]).doing("sleeping")?;
             }
         }
         self.finish();
@@ -421,7 +430,7 @@ impl<'p> Agent<'p> {
         *count += u64::from(now && !*before);
         *before = now;
     }
-    /// Counts what is counted only when somebody asks.
+    /// Updates the counters that are only read on demand.
     fn count(&mut self) {
         for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
             record.received = endpoint.received().unwrap_or(record.received);

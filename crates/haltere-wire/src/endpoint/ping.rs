@@ -3,7 +3,7 @@
 //! Source: RFC 792.
 
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr::set_ecn};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::frame::checksum;
 use crate::namespace::node_address;
 use haltere_plan::plan::PingPlan;
@@ -57,7 +57,7 @@ impl Echo {
             set_ecn(&socket, plan.ecn)?;
             Ok(socket)
         });
-        let socket = made.map_err(|e| WireError::os(format!("{}: ping socket", flow.name), e))?;
+        let socket = made.doing(format!("{}: ping socket", flow.name))?;
         let to = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), 0));
         let (id, payload) = (at.index as u16 + 1, plan.payload.as_u64() as usize);
         Ok(Echo { socket, to, id, sequence: 0, interval: plan.interval, payload, sent: VecDeque::new() })
@@ -98,8 +98,8 @@ impl Endpoint for Echo {
     }
 }
 
-/// Reads the next packet, as far as the buffer holds it: its bytes, and the kernel's stamp on it in nanoseconds of the wall clock. `None`: there
-/// is none now.
+/// Reads the next packet, as far as the buffer holds it: its bytes, and the kernel's stamp on it in nanoseconds of the
+/// wall clock. `None`: there is none now.
 pub(super) fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> Option<(usize, Option<u64>)> {
     let room = buffer.len();
     let mut control = nix::cmsg_space!(TimeSpec);

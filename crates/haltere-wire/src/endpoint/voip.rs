@@ -1,11 +1,13 @@
-//! One direction of a telephone call over UDP. What the listener hears of it is [`Voice`]'s to say, as in the simulator.
+//! One direction of a telephone call over UDP. What the listener hears of it is [`Voice`]'s to say, as in the
+//! simulator.
 //!
-//! Each packet begins with an RTP header (RFC 3550 section 5.1), whose timestamp is the packet's number. A packet's delay is from the call
-//! that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not count.
+//! Each packet begins with an RTP header (RFC 3550 section 5.1), whose timestamp is the packet's number. A packet's
+//! delay is from the call that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not
+//! count.
 
 use super::ping::{receive, wall_clock_ns};
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use haltere_plan::plan::VoipPlan;
 use haltere_plan::voice::Voice;
 use haltere_units::{Bytes, Dur, Time};
@@ -35,8 +37,7 @@ impl Kind for Voip {
     fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Result<Call<'p>, WireError> {
         let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
         let (sender, receiver) = cbr::sockets(&at, false)?;
-        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true)
-            .map_err(|e| WireError::os(format!("{}: time stamps", at.flow.name), e))?;
+        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true).doing(format!("{}: time stamps", at.flow.name))?;
         Ok(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() })
     }
 }
@@ -53,7 +54,7 @@ pub(super) struct Call<'p> {
     left: Vec<u64>,
 }
 
-/// A packet of so many bytes without a number.
+/// A packet of that size, without a number.
 fn packet(bytes: Bytes) -> Vec<u8> {
     let mut packet = vec![0; bytes.as_u64() as usize];
     packet[0] = VERSION;
@@ -65,7 +66,7 @@ fn set_number(packet: &mut [u8], number: u32) {
     packet[4..8].copy_from_slice(&number.to_be_bytes());
 }
 
-/// The number of a packet of which so many bytes have been read.
+/// The number of a packet, if enough of it was read.
 fn number(packet: &[u8]) -> Option<u32> {
     packet.get(4..8).and_then(|bytes| bytes.first_chunk()).map(|bytes| u32::from_be_bytes(*bytes))
 }
@@ -81,7 +82,7 @@ impl Endpoint for Call<'_> {
         set_number(&mut self.packet, self.voice.sent() as u32);
         let next = self.voice.send();
         self.left.push(wall_clock_ns());
-        // A packet that the host cannot send is lost, as any.
+        // A packet that the host cannot send counts as lost.
         let _ = self.sender.send(&self.packet);
         context.tick_at(next);
         Ok(())

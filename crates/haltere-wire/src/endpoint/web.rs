@@ -1,4 +1,4 @@
-//! Somebody who fetches web pages, one after the other.
+//! A user who loads web pages one after the other.
 
 use super::exchange::Exchange;
 use super::{Kind, Opening};

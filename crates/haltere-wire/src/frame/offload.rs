@@ -1,11 +1,13 @@
 //! What an offload left undone in a received frame: its checksum, and the cut into packets.
-//! Source: virtio 1.2 section 5.1.6 (`struct virtio_net_hdr`), which AF_PACKET puts before a frame (packet(7), `PACKET_VNET_HDR`);
-//! RFC 9293 section 3.1, RFC 768, RFC 8200 section 8.1 (checksums); RFC 3168 section 6.1.2 (CWR is in one packet). Deviations: none.
-//! Model: on a veth pair, and behind a card that joins packets (GRO), one frame may hold up to 64 kB of payload and a checksum that
-//! covers its pseudo-header only. On a line the same bytes are many packets of the MTU's size, and so a queue must see them:
-//! each packet has a copy of the headers with its own length, IPv4 identification, sequence number and checksum; FIN and PSH are in
-//! the last one, CWR in the first.
-//! Units: bytes. Cost: one copy and one checksum of each packet. Known problems: tunnels and SCTP's CRC are not finished.
+//! Source: virtio 1.2 section 5.1.6 (`struct virtio_net_hdr`), which AF_PACKET puts before a frame (packet(7),
+//! `PACKET_VNET_HDR`); RFC 9293 section 3.1, RFC 768, RFC 8200 section 8.1 (checksums); RFC 3168 section 6.1.2 (CWR is
+//! in one packet). Deviations: none.
+//! Model: on a veth pair, and behind a card that joins packets (GRO), one frame may hold up to 64 kB of payload and a
+//! checksum that covers its pseudo-header only. On a line the same bytes are many packets of the MTU's size, and so a
+//! queue must see them: each packet has a copy of the headers with its own length, IPv4 identification, sequence number
+//! and checksum; FIN and PSH are in the last one, CWR in the first.
+//! Units: bytes. Cost: one copy and one checksum of each packet. Known problems: tunnels and SCTP's CRC are not
+//! finished.
 
 use super::{Frame, Kind, Layout, TCP, UDP, be16, checksum, layout};
 
@@ -56,7 +58,8 @@ impl Offload {
         }
         bytes
     }
-    /// How many packets a TCP frame holds, and the bytes of the headers below its payload from IP on; one of them if it holds no others.
+    /// How many packets a TCP frame holds, and the bytes of the headers below its payload from IP on; one of them if it
+    /// holds no others.
     pub fn packets(&self, bytes: &[u8]) -> (u32, u32) {
         match Cut::of(self, bytes, None).filter(|_| self.holds_several()) {
             Some(cut) => {
@@ -79,8 +82,8 @@ impl Offload {
     pub fn holds_several(&self) -> bool {
         self.kind != 0
     }
-    /// Passes the finished packets of a frame to `each`; `tag` was taken out of it and goes into each. False, and none is
-    /// handed over, if it cannot be finished.
+    /// Passes the finished packets of a frame to `each`; `tag` was taken out of it and goes into each. False, and none
+    /// is handed over, if it cannot be finished.
     #[must_use]
     pub fn finish(&self, bytes: &[u8], tag: Option<Tag>, each: &mut dyn FnMut(Frame)) -> bool {
         if !self.holds_several() {
@@ -232,5 +235,4 @@ fn not_zero(sum: u16) -> u16 {
 }
 
 #[cfg(test)]
-#[path = "offload_tests.rs"]
 mod tests;

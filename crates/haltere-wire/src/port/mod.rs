@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// What a port counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PortCounters {
     /// Frames received.
     pub received: u64,
@@ -29,14 +29,14 @@ pub struct PortCounters {
     pub oversize: u64,
     /// Frames that came with an unfinished checksum, finished here: an offload of the sender is on.
     pub unfinished_checksum: u64,
+    /// Frames that the interface would not take, and were dropped.
+    pub refused: u64,
     /// Frames that came as several packets in one, and were cut into them.
     pub segmented: u64,
     /// Frames that came with an unfinished checksum or as several packets in one, and were passed on so.
     pub whole: u64,
     /// Frames that an offload left in a state that cannot be finished here, and were dropped.
     pub unhandled: u64,
-    /// Frames that the interface would not take, and were dropped.
-    pub refused: u64,
     /// The interface is down now: it takes no frame and gives none.
     pub is_down: bool,
 }

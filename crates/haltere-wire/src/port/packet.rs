@@ -1,19 +1,20 @@
 //! A network interface as a port: AF_PACKET with a memory-mapped receive ring (TPACKET_V2) and `sendmmsg`.
 //! Source: packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
-//! Model: the kernel writes each frame into the next slot of the ring and releases the slot by its status word; we
-//! copy the frame into a pooled buffer and return the slot. V2, not V3: V3 passes blocks, after a timeout
-//! of whole milliseconds, which would be added to every packet's delay.
-//! Sent frames bypass the interface's own queue discipline: ours is the only one. They leave by a socket of their own, which
-//! receives nothing and wants no offload header before a frame.
-//! What an offload of the sender left undone ([`Offload`]) is done here, before a queue sees the frame; a port that is opened to pass frames on
-//! whole leaves it to who is behind the interface that they leave by, and says so in a header before each frame. A slot holds a packet of the
-//! MTU's size; the kernel keeps a longer frame whole in the socket's buffer, in the same order (`PACKET_COPY_THRESH`).
-//! Known problems: the kernel takes VLAN tags out of frames (put back here). A long frame for which the buffer has no room is counted
-//! and dropped: 32 MB, but what `net.core.rmem_max` allows without CAP_NET_ADMIN in the first user namespace.
+//! Model: the kernel writes each frame into the next slot of the ring and releases the slot by its status word; we copy
+//! the frame into a pooled buffer and return the slot. V2, not V3: V3 passes blocks, after a timeout of whole
+//! milliseconds, which would be added to every packet's delay. Sent frames bypass the interface's own queue discipline:
+//! ours is the only one. They leave by a socket of their own, which receives nothing and wants no offload header before
+//! a frame. What an offload of the sender left undone ([`Offload`]) is done here, before a queue sees the frame; a port
+//! that is opened to pass frames on whole leaves it to who is behind the interface that they leave by, and says so in a
+//! header before each frame. A slot holds a packet of the MTU's size; the kernel keeps a longer frame whole in the
+//! socket's buffer, in the same order (`PACKET_COPY_THRESH`).
+//! Known problems: the kernel takes VLAN tags out of frames (put back here). A long frame for which the buffer has no
+//! room is counted and dropped: 32 MB, but what `net.core.rmem_max` allows without CAP_NET_ADMIN in the first user
+//! namespace.
 #![expect(unsafe_code, reason = "sockets of this family and their rings have no safe wrapper")]
 
 use super::{Port, PortCounters};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::frame::Frame;
 use crate::frame::offload::{self, Offload, Tag};
 use crate::sys::{self, check, get_option, mtu, set_option};
@@ -28,7 +29,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Frames handed to one `sendmmsg`.
 const BATCH: usize = 64;
-/// Bytes that the kernel puts before a frame in its slot: header, address, alignment (TPACKET2_HDRLEN is 52), a spare tag.
+/// Bytes that the kernel puts before a frame in its slot: header, address, alignment (TPACKET2_HDRLEN is 52), a spare
+/// tag.
 const SLOT_HEADER: usize = 128;
 /// Slots lie in blocks of this size, physically contiguous.
 const BLOCK: usize = 1 << 16;
@@ -123,8 +125,8 @@ impl Ring {
     /// Passes the next frame, if one has come, to `take`, then returns its slot to the kernel.
     #[inline]
     fn receive<T>(&mut self, take: impl FnOnce(Slot<'_>) -> T) -> Option<T> {
-        // SAFETY: `next < slots`, so the slot lies in the mapping; a slot size is a multiple of the header's alignment. The
-        // kernel changes the other fields only while the status says that the slot is its own.
+        // SAFETY: `next < slots`, so the slot lies in the mapping; a slot size is a multiple of the header's alignment.
+        // The kernel changes the other fields only while the status says that the slot is its own.
         let header = unsafe { &*self.base.as_ptr().add(self.next * self.slot).cast::<SlotHeader>() };
         let status = header.status.load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
@@ -176,8 +178,8 @@ impl PacketPort {
     pub fn open(name: &str, slots: usize) -> Result<PacketPort, WireError> {
         PacketPort::open_with(name, slots, false)
     }
-    /// The same. `whole`: frames are passed on as they came, with what an offload of the sender left undone, and are finished behind the
-    /// interface. They have no VLAN tag.
+    /// The same. `whole`: frames are passed on as they came, with what an offload of the sender left undone, and are
+    /// finished behind the interface. They have no VLAN tag.
     pub fn open_with(name: &str, slots: usize, whole: bool) -> Result<PacketPort, WireError> {
         let fail = |error: io::Error| match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => WireError::Privilege("taking packets from an interface"),
@@ -211,12 +213,13 @@ impl PacketPort {
             set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
             Ok(ring)
         };
-        let ring = set_up().map_err(|e| WireError::os(format!("setting up the ring of `{name}`"), e))?;
+        let ring = set_up().doing(format!("setting up the ring of `{name}`"))?;
         let name = name.to_string();
         let (long, counters) = (Vec::new(), PortCounters::default());
         Ok(PacketPort { name, index, ring, socket, sender, long, whole, counters })
     }
-    /// Receives at most `most` frames as they are, each with the kernel's stamp of its arrival (nanoseconds of the wall clock).
+    /// Receives at most `most` frames as they are, each with the kernel's stamp of its arrival (nanoseconds of the wall
+    /// clock).
     pub fn receive_stamped(&mut self, most: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
         for count in 0..most {
             let stamped = |Slot { header, bytes, .. }: Slot<'_>| {
@@ -252,7 +255,8 @@ impl PacketPort {
     }
 }
 
-/// Passes the packets of a frame to `each`, or the frame itself if it stays `whole`. One that cannot be finished is counted.
+/// Passes the packets of a frame to `each`, or the frame itself if it stays `whole`. One that cannot be finished is
+/// counted.
 #[inline]
 fn hand_over(
     counters: &mut PortCounters,
@@ -320,7 +324,8 @@ impl Port for PacketPort {
                 self.counters.sent_bytes += frame.bytes().len() as u64;
             }
             if sent == 0 {
-                // The interface is gone, down, full, or the frame too long for it: this one is lost, like on a real link.
+                // The interface is gone, down, full, or the frame too long for it: this one is lost, like on a real
+                // link.
                 frames.pop_front();
                 self.counters.refused += 1;
             }

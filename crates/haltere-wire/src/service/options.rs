@@ -1,7 +1,7 @@
 //! The options of `haltere router`, checked before anything is opened.
 
 use super::Service;
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::sys;
 use haltere_units::{Dur, Prob};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -95,15 +95,14 @@ impl Options {
     }
     /// Whether the two interfaces exist, are two, and carry Ethernet frames.
     pub(super) fn check_interfaces(&self) -> Result<(), WireError> {
-        let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None);
-        let any = any.map_err(|e| WireError::os("asking for interfaces", e))?;
+        let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+            .doing("asking for interfaces")?;
         let mut indices = Vec::new();
         for (option, name) in ["--left", "--right"].into_iter().zip(&self.interfaces) {
             let index = nix::net::if_::if_nametoindex(name.as_str());
             let rule = "an interface of this network namespace";
             indices.push(index.map_err(|_| refuse(option, rule, name, "`ip link` lists them"))?);
-            let is_ethernet = sys::is_ethernet(any.as_fd(), name);
-            if !is_ethernet.map_err(|e| WireError::os(format!("asking what `{name}` is"), e))? {
+            if !sys::is_ethernet(any.as_fd(), name).doing(format!("asking what `{name}` is"))? {
                 let hint = "loopback and tunnels have no frames that could go on; a veth pair has";
                 return Err(refuse(option, "an Ethernet interface", name, hint));
             }

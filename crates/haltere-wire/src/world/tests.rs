@@ -53,9 +53,10 @@ fn quick() -> Control<'static> {
 
 /// The bottleneck's line (link 8, 10 Mbit/s) did its work, whatever the machine did beside it.
 ///
-/// Between two samples, 10 ms apart, with more packets waiting at both than the line can send in between, it must have sent at its
-/// rate to a packet: late wake-ups shift packets, they take no rate away. And where the router was on time, so that the hosts had
-/// the processor when they wanted it, their flows fill the line: `goodput` is theirs together, in Mbit/s.
+/// Between two samples, 10 ms apart, with more packets waiting at both than the line can send in between, it must have
+/// sent at its rate to a packet: late wake-ups shift packets, they take no rate away. And where the router was on time,
+/// so that the hosts had the processor when they wanted it, their flows fill the line: `goodput` is theirs together, in
+/// Mbit/s.
 fn the_line_works(outcome: &Outcome, goodput: f64) {
     let samples: Vec<_> = outcome.record.queue_series.iter().filter(|s| s.link == 8).collect();
     for pair in samples.windows(2).filter(|pair| pair.iter().all(|s| s.packets > 9)) {

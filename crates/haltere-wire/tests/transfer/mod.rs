@@ -1,5 +1,6 @@
-//! A transfer each way between our transport and the kernel's, over a router that loses and reorders: every byte arrives and is right, with
-//! ECN, SACK and window scaling, and a clean close; tshark finds nothing malformed in what passed. It needs root and tshark, or does nothing.
+//! A transfer each way between our transport and the kernel's, over a router that loses and reorders: every byte
+//! arrives and is right, with ECN, SACK and window scaling, and a clean close; tshark finds nothing malformed in what
+//! passed. It needs root and tshark, or does nothing.
 //!
 //! `HALTERE_MEGABYTES=100` makes it the long run; the default is 4 each way.
 

@@ -1,5 +1,5 @@
-//! Our own TCP as a host on the wire: a [`Connection`] behind a port of the fabric, speaking real bytes to whoever is at the
-//! other end, for example a Linux kernel behind an AF_PACKET port.
+//! Our own TCP as a host on the wire: a [`Connection`] behind a port of the fabric, speaking real bytes to whoever is
+//! at the other end, for example a Linux kernel behind an AF_PACKET port.
 //!
 //! The application is a script: send so many bytes of a known pattern, receive so many and compare, close.
 

@@ -1,6 +1,6 @@
 //! Segments of our transport as bytes, and back.
-//! Source: RFC 9293 section 3.1 (header), 7323 (timestamps, scaling), 2018 (SACK), 9768 (AccECN), 791 (IPv4), 3168 (ECN field).
-//! Deviations: none. Options are laid out as Linux lays them out, so that header lengths are the simulator's.
+//! Source: RFC 9293 section 3.1 (header), 7323 (timestamps, scaling), 2018 (SACK), 9768 (AccECN), 791 (IPv4), 3168 (ECN
+//! field). Deviations: none. Options are laid out as Linux lays them out, so that header lengths are the simulator's.
 
 use haltere_transport::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Ecn;
@@ -18,7 +18,8 @@ pub struct End {
     pub port: u16,
 }
 
-/// A frame from `from` to `to` with this segment; `payload` is the segment's, as long as it says. `id` tells packets apart.
+/// A frame from `from` to `to` with this segment; `payload` is the segment's, as long as it says. `id` tells packets
+/// apart.
 pub fn encode(from: &End, to: &End, segment: &Segment, ecn: Ecn, payload: &[u8], id: u16) -> Frame {
     let header = segment.header_len() as usize;
     let total = 20 + header + payload.len();

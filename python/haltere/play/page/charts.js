@@ -2,7 +2,7 @@
 
 import { css, drawn, FIGURES, number, spoken, variables } from "./figures.js";
 import { element } from "./form.js";
-import { saveCsv, savePng } from "./save.js";
+import { saveCsv, savePng, saveSvg } from "./save.js";
 
 function nice(value) {
   const unit = 10 ** Math.floor(Math.log10(value));
@@ -50,7 +50,7 @@ export class Charts {
     one.select = kind.own ? element("select", { class: "variable", "aria-label": `${kind.title}: variable`, hidden: "", onchange: (event) => { this.run.chosen[kind.id] = event.target.value; this.draw(); } }) : null;
     one.box = element("article", { class: "chart", "data-chart": kind.id, "aria-label": kind.title },
       element("h3", {}, kind.title, one.select, one.unit, one.at, element("span", { class: "tools" },
-        button("CSV", `Save ${kind.title} as CSV`, () => this.save(one, saveCsv)), button("PNG", `Save ${kind.title} as PNG`, () => this.save(one, savePng)))),
+        button("CSV", `Save ${kind.title} as CSV`, () => this.save(one, saveCsv)), button("PNG", `Save ${kind.title} as PNG`, () => this.save(one, savePng)), button("SVG", `Save ${kind.title} as SVG`, () => this.save(one, saveSvg)))),
       one.read, one.place);
     root.append(one.box);
     return one;

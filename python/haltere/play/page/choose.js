@@ -26,3 +26,19 @@ export function choose(group, name, chosen) {
   set(buttons().find((one) => one.getAttribute(attribute(one)) === "true")?.dataset[name]);
   return set;
 }
+
+// Buttons of which each is on or off. `entries` have an id, a title and a brief name; `shown` is the set of those that are on.
+export function toggles(group, entries, shown, changed) {
+  group.replaceChildren(...entries.map(({ id, title, brief }) => {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", title, textContent: brief });
+    button.setAttribute("aria-pressed", String(shown.has(id)));
+    button.onclick = () => {
+      const on = !shown.has(id);
+      button.setAttribute("aria-pressed", String(on));
+      shown[on ? "add" : "delete"](id);
+      changed();
+    };
+    return button;
+  }));
+}

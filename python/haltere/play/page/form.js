@@ -14,10 +14,13 @@ export const element = (tag, attributes = {}, ...children) => {
   return made;
 };
 
+// The program's words: what stands between backticks is code.
+export const prose = (text) => text.split("`").map((part, i, all) => i % 2 && i < all.length - 1 ? element("code", {}, part) : i % 2 ? `\`${part}` : part);
+
 // A mechanism's description: what it does; its source and its limits when they are asked for.
 export function described(text = "") {
   const at = text.search(/\bSource:/), about = at < 0 ? text : text.slice(0, at), rest = at < 0 ? "" : text.slice(at);
-  return [element("p", { class: "about" }, about.trim()), rest && element("details", { class: "source" }, element("summary", {}, "Source and limits"), element("p", { class: "about" }, rest))].filter(Boolean);
+  return [element("p", { class: "about" }, ...prose(about.trim())), rest && element("details", { class: "source" }, element("summary", {}, "Source and limits"), element("p", { class: "about" }, ...prose(rest)))].filter(Boolean);
 }
 
 const target = (one) => one?.$ref ? schema.$defs[one.$ref.replace("#/$defs/", "")] : null;
@@ -55,6 +58,9 @@ function range(text) {
   return found ? found[0][0].toLowerCase() + found[0].slice(1).replace(/\.$/, "") : "";
 }
 
+// What a value that is left out stands for, as the description says it.
+const usual = (one) => one.default != null ? literal(one.default) : (/(?:Left out:|Default:|If it is not given,) ([^.;(]+)/.exec((one.description ?? "").replace(/\s+/g, " "))?.[1] ?? "none").replaceAll("`", "").trim();
+
 const literal = (value) => typeof value === "string" ? value : JSON.stringify(value);
 
 // What stands in a text field, as a value: a number where one is meant; the program says what is wrong with the rest.
@@ -67,12 +73,12 @@ function parse(text, base) {
 }
 
 // One field. `get` and `set` reach the value in the experiment; `set(undefined)` leaves the key out, for the default.
-export function field(name, one, { path, get, set, wide, label, disabled, mean }) {
+export function field(name, one, { path, get, set, wide, label, disabled, mean, left }) {
   const base = target(one) ?? one, id = `f-${path.replace(/[^a-z0-9_]/gi, "-")}`;
   const kinds = variants(base);
   if (kinds.size) return nested(name, one, kinds, { path, get, set, disabled });
   const error = element("div", { class: "error", id: `${id}-error` });
-  const help = element("div", { class: "help", role: "tooltip" }, (one.description ?? mean ?? base.description ?? "").replace(/\s+/g, " "));
+  const help = element("div", { class: "help", role: "tooltip" }, ...prose((one.description ?? mean ?? base.description ?? "").replace(/\s+/g, " ")));
   const box = element("div", { class: wide ? "field wide" : "field", "data-path": path });
   const say = element("label", { for: id }, element("span", {}, label ?? name));
   const common = { id, disabled: !!disabled, "aria-describedby": `${id}-error`, name: path };
@@ -84,7 +90,7 @@ export function field(name, one, { path, get, set, wide, label, disabled, mean }
         const value = event.target.value;
         set(value === "" ? undefined : base.type === "boolean" ? value === "true" : value);
       },
-    }, element("option", { value: "" }, one.default == null ? "by default" : `${literal(one.default)} (default)`),
+    }, element("option", { value: "" }, `${usual(one)} (default)`),
     ...choices.filter((word) => word !== one.default).map((word) => element("option", { value: word, selected: String(chosen) === word }, word)));
     box.append(say, input, help, error);
   } else if (base.type === "boolean") {
@@ -95,7 +101,7 @@ export function field(name, one, { path, get, set, wide, label, disabled, mean }
     say.append(element("i", {}, hint(one)));
     const input = element("input", {
       ...common, type: "text", autocomplete: "off", spellcheck: "false",
-      placeholder: one.default == null ? "by default" : literal(one.default), value: get() == null ? "" : literal(get()),
+      placeholder: left ?? usual(one), value: get() == null ? "" : literal(get()),
       oninput: (event) => set(parse(event.target.value, base), "typing"),
       onchange: (event) => set(parse(event.target.value, base)),
       onkeydown: (event) => { if (event.key === "Enter") event.target.blur(); },
@@ -149,7 +155,7 @@ export function complain(root, at, text) {
     if (box) {
       box.closest("details")?.setAttribute("open", "");
       // The field says where; the rest are the program's words.
-      box.querySelector(".error").textContent = text.replace(/^[\w.[\]]+: /, "");
+      box.querySelector(".error").replaceChildren(...prose(text.replace(/^[\w.[\]]+: /, "")));
       box.querySelector("input, select")?.setAttribute("aria-invalid", "true");
       return true;
     }

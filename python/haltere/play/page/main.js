@@ -1,11 +1,11 @@
 // The page: what is pressed goes to the program over a WebSocket, what comes back is drawn.
 
 import { Charts, scales } from "./charts.js";
-import { choose } from "./choose.js";
+import { choose, toggles } from "./choose.js";
 import * as courses from "./courses.js";
 import { Store } from "./data.js";
 import { colour, FIGURES, lines, named, whatOf } from "./figures.js";
-import { element, use } from "./form.js";
+import { element, prose, use } from "./form.js";
 import { History } from "./history.js";
 import { Links } from "./links.js";
 import * as presets from "./presets.js";
@@ -103,10 +103,10 @@ const hear = {
   },
 };
 
-function gone() {
+function gone({ message } = {}) {
   setRunning(false);
   $("run").disabled = $("export").disabled = true;
-  notice("The program has gone: start `haltere play` again and open the address that it prints.", true);
+  notice(message ? `The simulator could not be loaded: ${message}` : "The program has gone: start `haltere play` again and open the address that it prints.", true);
 }
 
 // The program changed the experiment: it is that of the page from now on. `note` tells the set-up what was done.
@@ -182,6 +182,7 @@ const snapshot = () => structuredClone({ comparing: state.comparing, setups: sta
 function edited() {
   past.push(snapshot());
   steps();
+  stale();
   for (const column of columns) column.name.textContent = name(column.index);
 }
 
@@ -284,14 +285,22 @@ function clock(now) {
 
 // `kind`: "refused" goes when what was refused has been put right; others go with the next.
 function notice(text, bad = false, kind = "") {
-  Object.assign($("notice"), { textContent: text, hidden: !text, className: bad ? "bad" : "" });
+  Object.assign($("notice"), { hidden: !text, className: bad ? "bad" : "" });
+  $("notice").replaceChildren(...prose(text));
   $("notice").dataset.kind = kind;
 }
 
 function about(preset) {
   $("about").hidden = !preset;
-  $("about").replaceChildren(...(preset ? [element("b", {}, `${preset.title}. `), preset.about] : []));
+  $("about").replaceChildren(...(preset ? [element("b", {}, `${preset.title}. `), ...prose(preset.about), element("i")] : []));
+  state.preset = preset && JSON.stringify(snapshot());
   if (!preset) $("preset").value = "";
+}
+
+// What a preset says is of its own set-ups.
+function stale() {
+  const note = $("about").querySelector("i");
+  if (note) note.textContent = JSON.stringify(snapshot()) === state.preset ? "" : " You have changed the set-up since.";
 }
 
 // On a narrow page: the set-up, or the figures.
@@ -359,14 +368,7 @@ choose($("speed"), "speed", (value) => {
   if (state.running) say({ do: "speed", speed: state.speed });
   refresh();
 });
-$("shown").replaceChildren(...FIGURES.map(({ id, title, brief }) => element("button", {
-  type: "button", "aria-pressed": "true", title, onclick: (event) => {
-    const on = event.target.getAttribute("aria-pressed") !== "true";
-    event.target.setAttribute("aria-pressed", String(on));
-    view.shown[on ? "add" : "delete"](id);
-    refresh();
-  },
-}, brief)));
+toggles($("shown"), FIGURES, view.shown, () => refresh());
 
 theme($("theme"), () => {
   for (const column of columns) column.charts.show(column.run);

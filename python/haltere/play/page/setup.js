@@ -77,7 +77,7 @@ export class Setup {
       this.fold("link", "Loss, jitter, reverse rate, access links", element("div", { class: "fields" },
         this.of(table, LINK, link, "loss"), this.of(table, LINK, link, "jitter"),
         this.of(reverse, `${LINK}.reverse`, link, "rate", {
-          label: "reverse rate", after: () => { if (!reverse().rate) { delete reverse().schedule; delete reverse().schedule_repeat; } tidy(); keepCourse(); },
+          label: "reverse rate", left: "as forward", after: () => { if (!reverse().rate) { delete reverse().schedule; delete reverse().schedule_repeat; } tidy(); keepCourse(); },
         }),
         this.of(access, ACCESS, link, "rate", { label: "access rate" }),
         this.of(access, ACCESS, link, "delay", {

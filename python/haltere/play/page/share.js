@@ -13,11 +13,18 @@ async function through(bytes, stream) {
   }
 }
 
-export async function encode(setups) {
-  const text = new TextEncoder().encode(JSON.stringify({ version: 1, setups }));
-  const packed = await through(text, new CompressionStream("deflate-raw"));
-  return KEY + btoa(String.fromCharCode(...packed)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+export async function pack(text) {
+  const packed = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw"));
+  return btoa(Array.from(packed, (one) => String.fromCharCode(one)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
+
+// Throws if the text is damaged or too long.
+export async function unpack(text) {
+  const packed = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+  return new TextDecoder("utf-8", { fatal: true }).decode(await through(packed, new DecompressionStream("deflate-raw")));
+}
+
+export const encode = async (setups) => KEY + await pack(JSON.stringify({ version: 1, setups }));
 
 // The set-ups in an address or in what is after its `#`; null if it has none. Throws if they are damaged.
 export async function decode(address) {
@@ -25,8 +32,7 @@ export async function decode(address) {
   if (!hash.startsWith(KEY)) return null;
   let value;
   try {
-    const packed = Uint8Array.from(atob(hash.slice(KEY.length).replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(await through(packed, new DecompressionStream("deflate-raw"))));
+    value = JSON.parse(await unpack(hash.slice(KEY.length)));
   } catch {
     throw new Error("link: setup must be as the playground wrote it, got a damaged one; copy the whole link");
   }
@@ -35,4 +41,4 @@ export async function decode(address) {
 }
 
 // The link for others: without the token, which is for this machine.
-export const address = (hash) => `${location.origin}/#${hash}`;
+export const address = (hash) => `${location.href.split(/[?#]/)[0]}#${hash}`;

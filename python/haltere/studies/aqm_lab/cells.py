@@ -42,6 +42,10 @@ class Cell:
         values: list[float] = getattr(self, measure)
         return values
 
+    def first(self, seeds: int) -> Cell:
+        """Of so many seeds alone."""
+        return Cell(**{name: values[:seeds] for name, values in vars(self).items()})
+
 
 def pairs_of(point: Point) -> int:
     """The number of pairs of a point of the sweep."""
@@ -121,18 +125,6 @@ class Given:
                     cell.of(name).append(float(row[name]))
         runs = len(next(iter(cells.values())).drops)
         return cls(expected(ID)["paper"], cells, f"ns-3 3.37 with the same settings, {runs} runs")
-
-    @classmethod
-    def benchmark(cls) -> Given:
-        """Beside ns-3's benchmark example: means that `expected.toml` has."""
-        given = expected(ID)
-        table = given["ns3_benchmark"]
-        cells: Cells = {}
-        for name, rows in table.items():
-            for pairs, values in rows.items():
-                for queue, value in zip(given["disciplines"], values, strict=True):
-                    cells.setdefault((int(pairs), queue), Cell()).of(name).append(float(value))
-        return cls(given["paper"], cells, "ns-3 3.37 with sources that are always on, mean of three runs")
 
     def of_paper(self, measure: str, pairs: int, name: str) -> float | None:
         """What the paper printed, if it did."""

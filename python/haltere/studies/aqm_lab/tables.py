@@ -11,8 +11,6 @@ from ...analysis.stats import Mean
 from ...report.document import Table
 from .cells import LABELS, WATCHED, Cells, Given
 
-# A median within this part of ns-3's, and an index within this distance of it, counts as inside.
-_RTT_PART, _JAIN_DISTANCE = 0.15, 0.03
 _JAIN = {"jain_down": "downloads", "jain_up": "uploads"}
 
 
@@ -118,29 +116,6 @@ def distances(cells: Cells, given: Given) -> Table:
     columns = ["measure", "ours to paper", "ns-3 to paper", "ours to ns-3", "cells with paper, with ns-3"]
     note = "Mean of the distances of the cells. That of the medians is a part of the second value."
     return Table("distances", "How far apart they are", columns, rows, note)
-
-
-def inside(cells: Cells, given: Given) -> Table:
-    """How many cells lie near ns-3's own."""
-    near: dict[str, int] = {"rtt": 0, "jain": 0}
-    far: list[str] = []
-    for (pairs, name), cell in sorted(cells.items()):
-        for measure in ("median_rtt_ms", *_JAIN):
-            theirs = given.of_ns3(measure, pairs, name)
-            if theirs is None:
-                continue
-            ours, rtt = float(np.mean(cell.of(measure))), measure == "median_rtt_ms"
-            if _part(ours, theirs.mean) <= _RTT_PART if rtt else abs(ours - theirs.mean) <= _JAIN_DISTANCE:
-                near["rtt" if rtt else "jain"] += 1
-            else:
-                digits, what = (1, "RTT") if rtt else (4, f"Jain's index of {_JAIN[measure]}")
-                far.append(f"{what}, {LABELS[name]}, {pairs} pairs ({ours:.{digits}f}, ns-3 {theirs.mean:.{digits}f})")
-    rows = [
-        [f"median RTT within {_RTT_PART:.0%}", f"{near['rtt']} of {len(cells)}"],
-        [f"Jain's index within {_JAIN_DISTANCE}", f"{near['jain']} of {2 * len(cells)}"],
-    ]
-    note = "Outside: " + "; ".join(far) + "." if far else ""
-    return Table("inside", "Cells near ns-3's", ["measure", "inside"], rows, note)
 
 
 def other_medians(readings: Mapping[str, Cells], pairs: Sequence[int], given: Given) -> Table:

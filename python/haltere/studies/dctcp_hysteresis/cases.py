@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis import measures, metrics, stats
 from ...analysis.stats import Mean
@@ -17,9 +18,6 @@ from ...runs.results import Results
 from ..base import data
 
 CASES = "ABCDE"
-RATES = (700, 900, 1000, 1300)
-#: How the switch is built.
-STRUCTURES = {"bmv2": "BMv2", "egress": "BMv2, slow egress", "processor": "one processor"}
 #: How marking is done. The first two are tables 4 and 5 (A to C), all but `hysteresis` are tables 6 and 7 (D and E).
 VARIANTS = {
     "one": "one threshold",
@@ -27,38 +25,68 @@ VARIANTS = {
     "return": "return",
     "return-hysteresis": "return, hysteresis",
 }
-#: The link whose queue limits TCP, and the one whose queue is compared with the thresholds.
-INPUT, EGRESS = "switch>switch.out", "switch.out>switch.egress2"
-#: With `egress`, how much faster the ingress thread is, and how much slower each egress thread.
-QUICK_INGRESS, SLOW_EGRESS = 10, 2
+#: Which stage of the switch is the slowest, so that packets wait before it.
+STAGES = {
+    "transmit": "transmit thread",
+    "egress": "egress threads",
+    "ingress": "ingress thread",
+    "processor": "one processor",
+}
+#: The link before which the ingress thread's packets wait, the transmit thread, and the egress thread of H2 and H6 if there are four.
+INPUT, TRANSMIT, EGRESS = "switch>switch.out", "switch.out>switch.egress0", "switch.out>switch.egress2"
 
 
 @dataclass(frozen=True)
 class Setup:
     """How the study's open questions are answered: one reading of the paper."""
 
-    structure: str = "bmv2"
+    stage: str = "transmit"
     rate: int = 1000
-    """Packets that a thread, or the processor, handles in a second."""
+    """Packets that the slowest stage handles in a second."""
+    ingress: int = 1200
+    """Packets that the ingress thread handles in a second."""
+    marks: bool = True
+    """The original of a returned packet is marked, too."""
     counts: bool = False
     """The sender counts returned packets as marked; otherwise it ignores them."""
 
     @property
     def name(self) -> str:
         """For tables."""
-        return f"{STRUCTURES[self.structure]}, {self.rate}/s" + (", counts" if self.counts else "")
+        words = [
+            STAGES[self.stage],
+            f"{self.ingress}/{self.rate}" if self.stage in ("transmit", "egress") else f"{self.rate}",
+        ]
+        words += ["copy alone"] * (not self.marks) + ["sender counts"] * self.counts
+        return ", ".join(words)
+
+    def of(self, variant: str) -> Setup:
+        """Without what cannot matter to this variant."""
+        return self if "return" in variant else replace(self, marks=True, counts=False)
 
 
-#: Where the text is taken at its word: the switch is BMv2, the kernel is Linux's, and one machine ran all cases. The rate is that of
-#: the four at which *one threshold* comes nearest to the paper over all cases; the other variants did not choose it.
+#: The switch is BMv2, the kernel is Linux's, and one machine ran all cases. Of the rates below those at which *one threshold* comes nearest
+#: to the paper over all cases; the other variants did not choose them.
 PRIMARY = Setup()
-#: The readings whose verdicts are shown beside the primary one.
-Reading = Setup
-READINGS = (
-    *(Setup("processor", rate) for rate in RATES),
-    Setup("processor", counts=True),
-    Setup("egress"),
+#: The rates of the transmit thread, each behind an ingress thread that is a little and that is much faster.
+SCAN = tuple(
+    Setup(rate=rate, ingress=ingress) for rate in (700, 900, 1000, 1300) for ingress in (12 * rate // 10, 10 * rate)
 )
+#: Other slowest stages.
+OTHERS = (
+    Setup("egress", ingress=1100),
+    Setup("egress"),
+    Setup("ingress", ingress=1000),
+    Setup("processor"),
+)
+#: The readings whose verdicts are shown beside the primary one.
+READINGS = (
+    Setup(ingress=10_000),
+    *(Setup("egress", ingress=1100), Setup("ingress", ingress=1000), Setup("processor")),
+    Setup(marks=False),
+    Setup(marks=False, counts=True),
+)
+QUICK = (PRIMARY, Setup(ingress=10_000), Setup(marks=False))
 
 
 def variants(case: str) -> tuple[str, ...]:
@@ -71,53 +99,45 @@ def hosts(case: str) -> tuple[str, ...]:
     return ("H1",) if case in "ABC" else ("H1", "H3", "H5")
 
 
-def _queue(variant: str, per_destination: bool) -> dict[str, Any]:
-    queue: dict[str, Any] = {"kind": "threshold", "limit": "64p", "upper": "42p", "per_destination": per_destination}
+def _queue(setup: Setup, variant: str) -> dict[str, Any]:
+    queue: dict[str, Any] = {
+        "kind": "threshold",
+        "limit": "64p",
+        "upper": "42p",
+        "per_destination": setup.stage != "processor",
+    }
     if "hysteresis" in variant:
         queue["lower_fraction"] = 0.15
     if "return" in variant:
-        queue["return_to_sender"] = True
+        queue |= {"return_to_sender": True, "mark": setup.marks}
     return queue
 
 
-def _scenario(case: Mapping[str, Any], setup: Setup, variant: str) -> Scenario:
+def scenario(case: Mapping[str, Any], setup: Setup, variant: str) -> Scenario:
     """The case file with this switch, sender and marking."""
     values: dict[str, Any] = copy.deepcopy({key: value for key, value in case.items() if key != "sweep"})
-    switch = values["topology"]["switch"]
-    if setup.structure == "processor":
+    switch, queue = values["topology"]["switch"], _queue(setup, variant)
+    switch["processor"]["packet_rate"] = setup.ingress
+    switch["egress"] |= {"packet_rate": setup.rate, "queue": queue}
+    if setup.stage == "processor":
         switch.pop("egress")
-        switch["processor"] = {"packet_rate": setup.rate, "queue": _queue(variant, False)}
-    else:
-        switch["processor"]["packet_rate"] = setup.rate
-        switch["egress"]["queue"] = _queue(variant, True)
-    if setup.structure == "egress":
-        switch["processor"]["packet_rate"] = QUICK_INGRESS * setup.rate
-        switch["egress"]["packet_rate"] = setup.rate / SLOW_EGRESS
+        switch["processor"] = {"packet_rate": setup.rate, "queue": queue}
+    elif setup.stage != "transmit":
+        switch["egress"]["threads"] = 4
     if setup.counts:
         values["tcp"]["ignore_returned"] = False
     return Scenario.from_dict(values, "dctcp-hysteresis")
 
 
-def scenarios(quick: bool) -> Iterator[tuple[Scenario, dict[str, Any]]]:
-    """Every case in every reading, with the labels of its points. ``quick``: at the primary rate alone."""
-    for case in CASES:
-        values = Scenario.load(data("dctcp-hysteresis") / f"case-{case.lower()}.toml").to_dict()
-        for structure in STRUCTURES:
-            for rate in (PRIMARY.rate,) if quick else RATES:
-                for counts in (False, True):
-                    for variant in variants(case):
-                        # Who counts matters only if something is returned.
-                        if counts and "return" not in variant:
-                            continue
-                        setup = Setup(structure, rate, counts)
-                        labels = {
-                            "case": case,
-                            "structure": structure,
-                            "rate": rate,
-                            "counts": counts,
-                            "variant": variant,
-                        }
-                        yield _scenario(values, setup, variant), labels
+def scenarios(setups: Sequence[Setup], returned: bool = True) -> Iterator[tuple[Scenario, dict[str, Any]]]:
+    """Every case in each of these readings, with the labels of its points; ``returned``: with returned packets, too."""
+    files = {case: Scenario.load(data("dctcp-hysteresis") / f"case-{case.lower()}.toml").to_dict() for case in CASES}
+    for case, values in files.items():
+        for variant in variants(case):
+            if "return" in variant and not returned:
+                continue
+            for setup in dict.fromkeys(setup.of(variant) for setup in setups):
+                yield scenario(values, setup, variant), {"case": case, "variant": variant, **vars(setup)}
 
 
 @dataclass
@@ -128,9 +148,9 @@ class Cell:
     """Goodput in Mbit/s by sending host."""
     udp: dict[str, list[float]] = field(default_factory=dict)
     waiting: list[float] = field(default_factory=list)
-    """Packets that wait for the processor or the ingress thread on average."""
-    depth: list[float] = field(default_factory=list)
-    """95th percentile of the depth at dequeue of the queue that is compared with the thresholds: with egress threads that of H2's port."""
+    """Packets that wait for the ingress thread or the processor on average."""
+    depth: dict[int, list[float]] = field(default_factory=dict)
+    """Percentiles over time of the packets that wait where thresholds see them, at all ports of a thread together."""
     signals: list[float] = field(default_factory=list)
     """Packets marked or returned."""
     drops: list[float] = field(default_factory=list)
@@ -148,26 +168,24 @@ class Cells:
 
     def made(self, case: str, setup: Setup, variant: str) -> Cell:
         """This cell, made if there is none."""
-        return self._cells.setdefault((case, setup, variant), Cell())
+        return self._cells.setdefault((case, setup.of(variant), variant), Cell())
 
     def at(self, case: str, setup: Setup, variant: str) -> Cell:
-        """This cell. Without returned packets it does not matter whether the sender would count them."""
-        if "return" not in variant:
-            setup = Setup(setup.structure, setup.rate)
-        return self._cells[case, setup, variant]
+        """This cell, which other readings share if the variant does not know them apart."""
+        return self._cells[case, setup.of(variant), variant]
 
     def all(self) -> list[tuple[str, Setup, str, Cell]]:
         """All, in the order of tables."""
-        order = list(STRUCTURES)
-        ranked = sorted(
-            self._cells.items(),
-            key=lambda one: (one[0][0], order.index(one[0][1].structure), one[0][1].rate, one[0][1].counts),
-        )
-        return [(*key, cell) for key, cell in ranked]
+        order = list(STAGES)
+        every = [(*key, cell) for key, cell in self._cells.items()]
+        return sorted(every, key=lambda one: (one[0], order.index(one[1].stage), one[1].rate, one[1].ingress))
 
-    def has(self, setup: Setup) -> bool:
-        """True if cases were run in this reading."""
-        return any(key[1] == setup for key in self._cells)
+    def has(self, setup: Setup, returned: bool = True) -> bool:
+        """True if all cases were run in this reading, or those without returned packets."""
+        wanted = [
+            (case, variant) for case in CASES for variant in variants(case) if returned or "return" not in variant
+        ]
+        return all((case, setup.of(variant), variant) in self._cells for case, variant in wanted)
 
     def distance(self, setup: Setup, given: Mapping[str, Any]) -> float:
         """How far *one threshold* is from the paper over all cases: the root mean square of the logarithm, as a factor."""
@@ -181,43 +199,107 @@ class Cells:
         return math.exp(math.sqrt(float(np.mean(errors))))
 
 
-def measure(results: Results) -> Cells:
-    """What every run came to."""
+def measure(*several: Results) -> Cells:
+    """What every run came to. A cell is that of the first results that have it."""
     cells = Cells()
-    for done in results.runs:
-        labels = results.points[done.point].labels
-        setup = Setup(str(labels["structure"]), int(labels["rate"]), bool(labels["counts"]))
-        cell = cells.made(str(labels["case"]), setup, str(labels["variant"]))
-        run = measures.Run(results, done)
-        for group in run.groups():
-            kind, _, host = group.partition("-")
-            goodput = cell.tcp if kind == "tcp" else cell.udp
-            goodput.setdefault(host.upper(), []).append(metrics.named(run, f"goodput.{group}"))
-        watched = [run.link(name) for name in run.watched()]
-        cell.waiting.append(float(run.link(INPUT)["mean_queue_packets"]))
-        depth = metrics.named(run, f"depth_p95.{EGRESS if setup.structure != 'processor' else INPUT}")
-        cell.depth.append(0.0 if math.isnan(depth) else depth)
-        cell.signals.append(float(sum(link["marked"] + link["returned"] for link in watched)))
-        cell.drops.append(float(sum(link["dropped_overlimit"] for link in watched)))
+    for results in several:
+        seen = {key[:3] for key in cells.all()}
+        for done in results.runs:
+            labels = dict(results.points[done.point].labels)
+            case, variant = str(labels.pop("case")), str(labels.pop("variant"))
+            setup = Setup(**labels)
+            if (case, setup.of(variant), variant) not in seen:
+                _add(cells.made(case, setup, variant), measures.Run(results, done), setup)
     return cells
 
 
-def runs_needed(difference: float, deviation: float, most: int = 10_000) -> int | None:
-    """How many runs of each variant show a difference of this size, if one run has this standard deviation; ``None`` beyond ``most``.
+def _add(cell: Cell, run: measures.Run, setup: Setup) -> None:
+    for group in run.groups():
+        kind, _, host = group.partition("-")
+        goodput = cell.tcp if kind == "tcp" else cell.udp
+        goodput.setdefault(host.upper(), []).append(metrics.named(run, f"goodput.{group}"))
+    watched = [run.link(name) for name in run.watched()]
+    cell.waiting.append(float(run.link(INPUT)["mean_queue_packets"]))
+    link = {"transmit": TRANSMIT, "processor": INPUT}.get(setup.stage, EGRESS)
+    packets = run.queue(link).packets
+    for q in (50, 95, 100):
+        cell.depth.setdefault(q, []).append(float(np.percentile(packets, q)))
+    cell.signals.append(float(sum(link["marked"] + link["returned"] for link in watched)))
+    cell.drops.append(float(sum(link["dropped_overlimit"] for link in watched)))
 
-    The 95 % interval of the difference of two means of so many independent runs then excludes 0.
 
-    >>> runs_needed(1.0, 1.0), runs_needed(1.0, 0.01), runs_needed(0.0, 1.0)
-    (9, 2, None)
-    """
-    for runs in range(2, most):
-        if difference == 0:
-            break
-        if stats.student_t(0.95, 2 * runs - 2) * deviation * math.sqrt(2 / runs) < abs(difference):
-            return runs
-    return None
+def percents(more: Sequence[float], less: Sequence[float]) -> NDArray[np.float64]:
+    """The differences seed by seed, in percent of the mean of ``less``, over the seeds that both have: readings have fewer."""
+    n = min(len(more), len(less))
+    differences: NDArray[np.float64] = 100 * (np.array(more[:n]) - np.array(less[:n])) / np.mean(less[:n])
+    return differences
 
 
 def percent(more: Sequence[float], less: Sequence[float]) -> Mean:
-    """The difference seed by seed, in percent of the mean of ``less``."""
-    return stats.mean(100 * (np.array(more) - np.array(less)) / np.mean(less))
+    """Their mean with its interval."""
+    return stats.mean(percents(more, less))
+
+
+# -- how many runs the paper made -----------------------------------------------------------------------------------------
+
+
+def means_that_fit(means: Sequence[float], runs: int, last: float = 1e-4, value: float = 1e-3) -> int:
+    """How many of these printed means, to units of ``last``, are means of so many values that are multiples of ``value``.
+
+    >>> [means_that_fit([0.3848, 0.5220, 0.1324], runs) for runs in (3, 4, 5)]
+    [1, 1, 3]
+    """
+    sums = [mean * runs / value for mean in means]
+    slack = 0.5 * last * runs / value
+    return sum(math.floor(total + slack - 1e-9) >= math.ceil(total - slack + 1e-9) for total in sums)
+
+
+def deviations_that_fit(pairs: Sequence[tuple[float, str]], runs: int, value: float = 0.01) -> int:
+    """How many of these pairs of printed mean and deviation so many values, multiples of ``value``, can have.
+
+    All sums of deviations from the mean and of their squares are formed, value by value.
+
+    >>> deviations_that_fit([(1.68, "0.01527")], 3), deviations_that_fit([(1.68, "0.01527")], 5)
+    (1, 0)
+    """
+    return sum(_fits(mean, printed, runs, value) for mean, printed in pairs)
+
+
+def _fits(mean: float, printed: str, runs: int, value: float) -> bool:
+    digits = len(printed.partition(".")[2])
+    deviation = float(printed) / value
+    # The paper cuts some digits and rounds others.
+    low, high = (max(deviation + part * 10.0**-digits / value, 0.0) for part in (-0.5, 1.0))
+    most = int(high**2 * (runs - 1) + runs) + 1
+    reach = math.isqrt(most)
+    # found[s + offset, q]: some values have this sum and this sum of squares.
+    offset = reach * runs
+    found = np.zeros((2 * offset + 1, most + 1), dtype=bool)
+    found[offset, 0] = True
+    for _ in range(runs):
+        new = np.zeros_like(found)
+        for step in range(-reach, reach + 1):
+            square = step * step
+            moved = np.roll(found, step, axis=0)
+            new[:, square:] |= moved[:, : most + 1 - square]
+        found = new
+    sums, squares = np.nonzero(found)
+    sums = sums - offset
+    variance = (squares - sums**2 / runs) / (runs - 1)
+    near = np.abs(sums) <= runs / 2 + 1e-9  # of the mean's own rounding
+    return bool(np.any(near & (variance >= low**2 - 1e-9) & (variance <= high**2 + 1e-9)))
+
+
+def paper_tests(given: Mapping[str, Any]) -> list[tuple[str, str, str, Mean, Mean, float]]:
+    """The paper's fifteen differences: case, variant, host, with it, with one threshold, and Welch's p-value."""
+    out = []
+    for case in CASES:
+        runs = int(given["runs"][case])
+        for variant in variants(case)[1:]:
+            for place, host in enumerate(hosts(case)):
+                more, less = (
+                    Mean(given[case][v]["mean"][place], math.nan, given[case][v]["sd"][place], runs)
+                    for v in (variant, "one")
+                )
+                out.append((case, variant, host, more, less, stats.welch(more, less)))
+    return out

@@ -1,7 +1,7 @@
 """The study `iaas`: Cubic, Reno, BBR and Vegas share one gigabit, 4, 8 and 16 pairs, without ECN and with ECN and RED.
 
 Source: G. Xavier, A. Schuelter, G. Koslovski, "Analise do Controle de Congestionamento TCP em Data Centers de Nuvens IaaS", UDESC.
-`papers/iaas/README.md` says what the paper leaves open and how it is read here. The variant `matrix` is in :mod:`.matrix`.
+`papers/iaas/README.md` says what the paper leaves open and how it is read here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ...report.document import Block, Figure, Heading, Text
 from ...runs.results import Results
-from ..base import Options, Outcome, findings_table, opened, readings_table
-from . import figures, matrix, runs, tables
+from ..base import Options, Outcome, findings_table, opened, over_rows, readings_table
+from . import figures, runs, tables
 from .common import CASES, ID, LABELS, OURS, PAPERS, READ_AT_MS, STUDIED, Cells, at
 from .findings import findings
 
@@ -20,18 +20,21 @@ __all__ = ["LABELS", "report", "reproduce"]
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
-    if options.variant_of("paper", "matrix") == "matrix":
-        return matrix.reproduce(options)
+    options.variant_of("paper")
     results = runs.run(options)
     if options.quick:
         return report(results, left_out=runs.LEFT_OUT)
-    return report(results, None if options.variant == "paper" else runs.other_round_trips(options))
+    return (
+        report(results) if options.variant else report(results, runs.other_round_trips(options), runs.offload(options))
+    )
 
 
-def report(results: Results, others: Results | None = None, left_out: str = "") -> Outcome:
-    """What these runs show: verdicts, figures and tables; `others` has other round-trip times."""
+def report(
+    results: Results, others: Results | None = None, offload: Results | None = None, left_out: str = ""
+) -> Outcome:
+    """What these runs show: verdicts, figures and tables; `others` has other round-trip times, `offload` long segments."""
     cells = runs.measure(results)
-    found = findings(cells)
+    found = over_rows(findings(cells))
     seconds = results.points[0].experiment.duration_s
     about = (
         f"Seeds: {len(results.seeds)}, of {seconds:.0f} s each, for each of {len(results.points)} cells, {len(STUDIED)} controls in equal shares, RTT {READ_AT_MS:g} ms; the first "
@@ -43,6 +46,8 @@ def report(results: Results, others: Results | None = None, left_out: str = "") 
     document.add(Heading("Figures"), *_figures(cells, folder))
     document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds), tables.more(cells))
     document.add(Heading("What if"), readings_table(found), *_what_if(cells, others, folder))
+    if offload is not None:
+        document.add(tables.by_segment(runs.offload_shares(offload)))
     return Outcome(ID, document, found, left_out)
 
 

@@ -23,16 +23,15 @@ READ_AT_MS = 1.0
 PAYLOAD = 1448 / 1514
 STUDIED = ("cubic", "reno", "bbr", "vegas")
 LABELS = {"cubic": "Cubic", "reno": "Reno", "bbr": "BBR", "vegas": "Vegas", "dctcp": "DCTCP", "bbr3": "BBRv3"}
-#: The paper's two cases, RED before hosts that do not negotiate ECN, and a buffer of 1 BDP, which is a case of ours.
+#: The paper's two cases, and RED before hosts that do not negotiate ECN.
 CASES = {
     "1000p": "no ECN, drop tail of 1000 packets",
     "red": "ECN, RED",
     "red_off": "RED, hosts do not negotiate ECN",
-    "1bdp": "no ECN, drop tail of 1 BDP (ours)",
 }
-SHORT = {"1000p": "1000 packets", "red": "ECN, RED", "red_off": "RED, no ECN", "1bdp": "1 BDP"}
+SHORT = {"1000p": "1000 packets", "red": "ECN, RED", "red_off": "RED, no ECN"}
 PAPERS = ("1000p", "red")
-OURS = ("red_off", "1bdp")
+OURS = ("red_off",)
 
 Key = tuple[float, str, int]
 

@@ -27,13 +27,14 @@ def bars(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -> Figure
             if half:
                 axes.errorbar(place, value.mean, yerr=half, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=3)
             text = f"{value.mean:.3g}" if value.mean < 1000 else f"{value.mean:.0f}"
-            axes.annotate(text, (place, value.mean + half), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7.5, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})  # fmt: skip
+            # In one row at the top of the panel, where no line passes.
+            axes.text(place, 0.93, text, transform=axes.get_xaxis_transform(), ha="center", va="center", fontsize=7.5)
         axes.axhline(fair_mbit(pairs), color="#222222", linestyle="--", linewidth=1.0, label="fair share")
         axes.set_xticks(range(len(STUDIED)), [LABELS[c] for c in STUDIED])
         axes.tick_params(axis="x", length=0)
         axes.grid(False, axis="x")
         # All there is, for one control alone: the same scale in every case of so many pairs.
-        axes.set_ylim(0, 1.1 * fair_mbit(pairs) * len(STUDIED))
+        axes.set_ylim(0, 1.15 * fair_mbit(pairs) * len(STUDIED))
         plot.title(axes, f"{pairs} pairs" + (f", {SHORT[case]}" if len(cases) > 1 else ""))
     for row in range(len(cases)):
         panels[row * len(numbers)].set_ylabel("Mbit/s a pair")

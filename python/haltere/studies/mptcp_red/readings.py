@@ -84,7 +84,7 @@ READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
     },
 }
 
-SEEDS = 10
+SEEDS = 4
 
 
 @dataclass

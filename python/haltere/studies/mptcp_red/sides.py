@@ -32,7 +32,6 @@ class PathMeasures:
     mean_srtt_ms: list[float] = field(default_factory=list)
     rate_mbit: list[float] = field(default_factory=list)
     least_rate_mbit: list[float] = field(default_factory=list)
-    given_mb: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -45,9 +44,6 @@ class Side:
     at_s: Array | None = None
     dup_acks: list[Array] = field(default_factory=list)
     retransmissions: list[Array] = field(default_factory=list)
-    delays_ms: list[Array] = field(default_factory=list)
-    received_mb: list[float] = field(default_factory=list)
-    late_max_ms: list[float] = field(default_factory=list)
 
     def of(self, measure: str, path: int | None = None) -> list[float]:
         """That measure of one path, or of all together, one value a run."""
@@ -90,7 +86,6 @@ def _take(side: Side, results: Results, run: Any, warmup_s: float) -> None:
         one.mean_srtt_ms.append(float(srtt.mean()) if len(srtt) else math.nan)
         one.rate_mbit.append(float(second.mean()))
         one.least_rate_mbit.append(float(second.min()))
-        one.given_mb.append(float(given[-1]) / 1e6)
         grid = np.arange(3.0, at[-1], 1.0)
         side.at_s = grid
         dup.append(np.interp(grid, at, column(rows, "dup_acks")))
@@ -98,14 +93,6 @@ def _take(side: Side, results: Results, run: Any, warmup_s: float) -> None:
     side.runs.append(one)
     side.dup_acks.append(np.sum(dup, axis=0))
     side.retransmissions.append(np.sum(again, axis=0))
-    delays = main_rows(results.run_table("delays", run))
-    at = column(delays, "at_ns") / 1e9
-    ms = column(delays, "delay_ns") / 1e6
-    side.delays_ms.append(ms[at >= warmup_s])
-    late = ms[at >= 25.0]
-    side.late_max_ms.append(float(late.max()) if len(late) else math.nan)
-    flows = main_rows(results.run_table("flows", run))
-    side.received_mb.append(float(flows["received_bytes"][0].as_py()) / 1e6)
 
 
 def sides(results: Results) -> dict[str, Side]:

@@ -105,24 +105,3 @@ def path_table(sides: dict[str, Side]) -> Table:
     ]
     note = "NMR: replicas. NCAD: duplicate ACKs. NCR: retransmissions. min Mbit/s: the least of a second."
     return Table("paths", "Figures 8 to 10 in numbers, a run", columns, rows, note, left=2)
-
-
-def stream_table(sides: dict[str, Side], cut: dict[str, Side]) -> Table:
-    """A stream of 1 Mbit/s under every scheduler, and with path A cut."""
-    rows = []
-    for name, side in sides.items():
-        means = [float(np.mean(d)) for d in side.delays_ms]
-        percentiles = [[stats.percentile(d, q) for d in side.delays_ms] for q in (95, 99)]
-        price = [sum(run.given_mb) / max(got, 1e-9) for run, got in zip(side.runs, side.received_mb, strict=True)]
-        late = stats.mean(cut[name].late_max_ms).format(0) if name in cut else "–"
-        delays = [stats.mean(v).format(1) for v in (means, *percentiles)]
-        rows.append([name, *delays, stats.mean(price).format(2), late])
-    columns = [
-        "scheduler",
-        "mean (ms)",
-        "p95 (ms)",
-        "p99 (ms)",
-        "bytes sent / bytes of the stream",
-        "largest with A cut at 30 s (ms)",
-    ]
-    return Table("stream", "Beyond the paper: a stream of 1 Mbit/s, delay from write to read", columns, rows, left=1)

@@ -6,16 +6,32 @@ SBRC 2013. `papers/rafle/README.md` says what the paper leaves open and how it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...api import Scenario
 from ...report.document import Bullets, Heading
-from ..base import Options, Outcome, data, expected, findings_table, opened, readings_table
+from ..base import Options, Outcome, data, expected, findings_table, opened, over_rows, readings_table
 from . import figures, tables
 from .findings import findings
-from .router import CHANGES, DROP_TAIL, LABELS, PAPERS, PRIMARY, READINGS, SERVICES, Reading, queue, values
+from .router import (  # fmt: skip
+    CHANGES,
+    DROP_TAIL,
+    FIT_LENGTHS,
+    FIT_MB,
+    LABELS,
+    LENGTHS,
+    PAPERS,
+    PRIMARY,
+    READINGS,
+    SERVICES,
+    STEADY_LENGTHS,
+    Reading,
+    of_length,
+    queue,
+    values,
+)
 from .study import Study
 from .tasks import Cell, Tasks, equal_share, verdicts
 
@@ -24,9 +40,9 @@ __all__ = ["equal_share", "reproduce"]
 ID = "rafle"
 QUEUE = "topology.chain.links[1].queue"
 MEMORIES = (10, 30, 40, 50, 60, 100)
-#: Seeds of other readings and changes, and of what --quick runs.
-OTHER_SEEDS, QUICK_SEEDS = 10, 5
-QUICK_CHANGES = ("starts within 10 ms", "starts within 1 s")
+#: Seeds of other readings, of changes and scans, and of what --quick runs.
+OTHER_SEEDS, SCAN_SEEDS, QUICK_SEEDS = 10, 4, 5
+QUICK_CHANGES, QUICK_LENGTHS = ("starts within 10 ms", "starts within 1 s"), (700,)
 
 
 @dataclass(frozen=True)
@@ -37,6 +53,7 @@ class Extent:
     """Queues of the primary reading; the others have the paper's seven."""
     readings: list[str]
     changes: list[str]
+    lengths: tuple[int, ...]
     seeds: int | None
     others: int
     left_out: str = ""
@@ -46,12 +63,12 @@ def _extent(options: Options) -> Extent:
     options.variant_of("paper")
     if options.quick:
         seeds = QUICK_SEEDS if options.seeds is None else options.seeds
-        left = f"LAS and FQ-CoDel; the readings b and c10; changes but those of the starts; all but {seeds} of 30 seeds (10 of experiment 2)"
-        return Extent(_papers(), [PRIMARY, "a"], list(QUICK_CHANGES), seeds, seeds, left)
-    if options.variant == "paper":
-        return Extent(list(LABELS), [PRIMARY], [], options.seeds, options.seeds or OTHER_SEEDS)
+        left = f"LAS and FQ-CoDel; the reading fit; most changes and lengths of queues; all but {seeds} seeds"
+        return Extent(_papers(), [PRIMARY, "a"], list(QUICK_CHANGES), QUICK_LENGTHS, seeds, seeds, left)
     others = min(options.seeds or OTHER_SEEDS, OTHER_SEEDS)
-    return Extent(list(LABELS), list(READINGS), list(CHANGES), options.seeds, others)
+    if options.variant == "paper":
+        return Extent(list(LABELS), [PRIMARY], [], (), options.seeds, others)
+    return Extent(list(LABELS), list(READINGS), list(CHANGES), LENGTHS, options.seeds, others)
 
 
 def _papers() -> list[str]:
@@ -86,8 +103,26 @@ def reproduce(options: Options) -> Outcome:
     for place, change in enumerate(extent.changes, 1):
         reading = CHANGES[change]
         queues = {one: queue(one, reading) for one in _papers()}
-        study.changes[change] = _run("simultaneous.toml", queues, reading, options, extent.others, f"change-{place}")
+        study.changes[change] = _run(
+            "simultaneous.toml", queues, reading, options, min(extent.others, SCAN_SEEDS), f"change-{place}"
+        )
+    _lengths(study, extent)
     return _outcome(study)
+
+
+def _lengths(study: Study, extent: Extent) -> None:
+    """The scans of what the paper does not state: the length of its queues, alone and together with the file base."""
+    seeds, whole = min(extent.others, SCAN_SEEDS), len(extent.lengths) > 1
+
+    def run(file: str, packets: int, names: Sequence[str], megabytes: float | None = None) -> dict[str, Cell]:
+        reading, part = of_length(packets, megabytes), f"{file}-{packets}" + (f"-{megabytes}" if megabytes else "")
+        return _run(f"{file}.toml", {one: queue(one, reading) for one in names}, reading, study.options, seeds, part)
+
+    study.lengths = {packets: run("simultaneous", packets, _papers()) for packets in extent.lengths}
+    if whole:
+        study.steady = {packets: run("steady", packets, _papers()) for packets in STEADY_LENGTHS}
+        rows = list(study.given["table2"]["mean"])
+        study.fits = {(n, mb): run("simultaneous", n, rows, mb) for n in FIT_LENGTHS for mb in FIT_MB}
 
 
 def _memories(study: Study, extent: Extent) -> None:
@@ -104,7 +139,7 @@ def _memories(study: Study, extent: Extent) -> None:
 
 def _outcome(study: Study) -> Outcome:
     """The document: findings first, then figures and tables of the primary reading, then what the other readings would change."""
-    found = findings(study)
+    found = over_rows(findings(study))
     first, second = (len(cells[PRIMARY, DROP_TAIL].tasks) for cells in (study.first, study.second))
     about = (
         f"Experiment 1: {first} seeds; experiment 2: {second}; means with 95 % intervals. Paper: means of three runs on Click and real FTP. "
@@ -117,7 +152,7 @@ def _outcome(study: Study) -> Outcome:
     if len(study.readings) > 1 or study.changes:
         meanings = [f"({one}) {READINGS[one].meaning}" for one in study.readings]
         document.add(Heading("What if"), Bullets(meanings), readings_table(found))
-        document.add(tables.by_reading(study, "mean"), tables.by_reading(study, "served"))
+        document.add(*tables.what_if(study))
         if study.changes:
-            document.add(figures.changes(study), tables.by_change(study))
+            document.add(figures.changes(study), figures.lengths(study))
     return Outcome(ID, document, found, study.left_out)

@@ -12,12 +12,12 @@ from ...analysis import stats
 from ...analysis.stats import Mean
 from ..base import Options
 from .router import DROP_TAIL, PAPERS, PRIMARY, SERVICES
-from .tasks import BUCKET, Array, Cell, Cells, Tasks, bucket_mean, paper_s_share
+from .tasks import BUCKET, Array, Cell, Cells, Tasks, bucket_mean, bucket_sd, paper_s_share
 
 #: Experiment 2 is measured in this part of the run.
 STEADY_S = (1000.0, 4000.0)
-#: "The first seconds" of figure 5: drop tail has served the first files by then.
-EARLY_S = 50.0
+#: "The first seconds" of figure 5, and the files that drop tail must have served by then on average: a ratio of single files says nothing.
+EARLY_S, EARLY_FILES = (20.0, 100.0), 5
 #: Figure 4, by the paper: in this part of the run priority lies nearer to the equal share.
 EXCEPTED_S = (225.0, 410.0)
 
@@ -37,6 +37,12 @@ class Study:
     """RAFLE in the primary reading by service and N."""
     changes: dict[str, dict[str, Cell]] = field(default_factory=dict)
     """Experiment 1 by change to the primary reading and queue."""
+    lengths: dict[int, dict[str, Cell]] = field(default_factory=dict)
+    """Experiment 1 by length of the queues, and queue."""
+    steady: dict[int, dict[str, Cell]] = field(default_factory=dict)
+    """Experiment 2 by length of the queues, and queue."""
+    fits: dict[tuple[int, float], dict[str, Cell]] = field(default_factory=dict)
+    """The paper's five rows of table 2 by length of the queues and megabytes in the files up to 100 KB."""
     left_out: str = ""
 
     @property
@@ -93,24 +99,42 @@ class Study:
         return cells[name].over(lambda tasks: float(np.abs(tasks.active(grid) - share).mean()))
 
     @staticmethod
-    def done_early(cells: dict[str, Cell], name: str) -> list[float]:
-        """Tasks done in the first seconds over drop tail's, a value a seed; drop tail's is the mean of its seeds, which is never zero."""
-        grid = np.array([EARLY_S])
-        base = float(np.mean(cells[DROP_TAIL].over(lambda tasks: float(tasks.done(grid)[0]))))
-        return cells[name].over(lambda tasks: float(tasks.done(grid)[0]) / max(base, 1.0))
+    def done_early(cells: dict[str, Cell], name: str) -> list[tuple[float, list[float]]]:
+        """Tasks done by each of the first seconds over drop tail's, a value a seed; drop tail's is the mean of its seeds."""
+        grid = np.arange(EARLY_S[0], EARLY_S[1] + 1, 5.0)
+        base = np.mean([tasks.done(grid) for tasks in cells[DROP_TAIL].tasks], axis=0)
+        shown = base >= EARLY_FILES
+        each = np.array([tasks.done(grid[shown]) / base[shown] for tasks in cells[name].tasks])
+        return [(float(at), each[:, i].tolist()) for i, at in enumerate(grid[shown])]
+
+    def table2(self, cells: dict[str, Cell], key: str) -> dict[tuple[str, int], list[float]]:
+        """log10 of ours over the paper's for each mean or deviation of table 2, a value a seed. What a seed lacks is left out."""
+        measure = {"mean": bucket_mean, "sd": bucket_sd}[key]
+        out = {}
+        for name, row in self.given["table2"][key].items():
+            for bucket, paper in enumerate(row):
+                values = [value for value in cells[name].over(measure(bucket)) if value > 0]
+                if values:
+                    out[name, bucket] = [float(np.log10(value / paper)) for value in values]
+        return out
+
+    def factor(self, cells: dict[str, Cell], key: str = "mean") -> float:
+        """The root mean square of those, of the means over the seeds, as a factor."""
+        return float(10 ** np.sqrt(np.mean([np.mean(values) ** 2 for values in self.table2(cells, key).values()])))
 
     # -- experiment 2 -----------------------------------------------------------------------------------------------------
 
-    def served(self, reading: str, name: str, low: float = STEADY_S[0], high: float = STEADY_S[1]) -> list[Array]:
-        """Files done in that time by bucket, one array a seed."""
-        return [tasks.served(low, high) for tasks in self.second[reading, name].tasks]
+    def served(self, reading: str | int, name: str, low: float = STEADY_S[0], high: float = STEADY_S[1]) -> list[Array]:
+        """Files done in that time by bucket, one array a seed; ``reading``: its name, or a length of the queues."""
+        cell = self.steady[reading][name] if isinstance(reading, int) else self.second[reading, name]
+        return [tasks.served(low, high) for tasks in cell.tasks]
 
-    def steady_gains(self, reading: str, name: str, buckets: slice = slice(0, 1)) -> list[float]:
+    def steady_gains(self, reading: str | int, name: str, buckets: slice = slice(0, 1)) -> list[float]:
         """Percent more files of these buckets served than by drop tail, a value a seed."""
         pairs = zip(self.served(reading, name), self.served(reading, DROP_TAIL), strict=True)
         return [(float(ours[buckets].sum() / base[buckets].sum()) - 1) * 100 for ours, base in pairs]
 
-    def contrast(self, reading: str) -> Mean:
+    def contrast(self, reading: str | int) -> Mean:
         """Table 4 as a whole: the mean gain of the three queues under round robin less that under priority, in points."""
         mean = {s: np.mean([self.steady_gains(reading, f"{c}/{s}") for c in PAPERS], axis=0) for s in SERVICES}
         return stats.paired_difference(mean["round_robin"], mean["priority"])

@@ -194,3 +194,21 @@ def bucket_percentile(bucket: int, q: float) -> Callable[[Tasks], float]:
 def last_end(tasks: Tasks) -> float:
     """When the last task was done, in seconds."""
     return float(np.nanmax(tasks.end))
+
+
+def stragglers(number: int, mean: float, deviation: float, at: float, rest: float) -> tuple[float, float]:
+    """How many of so many files must take `at` seconds for this mean and deviation if the others deviate by `rest`, and the others' mean.
+
+    Their sum of squares is (n - k) (rest^2 + m^2) + k at^2, where m is the others' mean; k is found by bisection.
+
+    >>> k, m = stragglers(438, 168.267, 304.951, 1750, 100)
+    >>> round(k), round(m)
+    (14, 116)
+    """
+    low, high = 0.0, number / 2
+    for _ in range(60):
+        k = (low + high) / 2
+        m = (number * mean - k * at) / (number - k)
+        squares = (number - k) * (rest**2 + m**2) + k * at**2
+        low, high = (k, high) if squares - number * mean**2 < (number - 1) * deviation**2 else (low, k)
+    return k, m

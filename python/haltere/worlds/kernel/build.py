@@ -55,6 +55,8 @@ def build(
     """
     ours = _ours()
     _check(version, source, add)
+    if add and not _core.kernel_confined():
+        say("this machine has no Landlock: the code of --add may read and write what you may")
     with tempfile.TemporaryDirectory(prefix="haltere-kernel-") as scratch:
         say("compiling the guest program and the fabric")
         guest, fabric = _rust(ours)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from ...commands._common import Commands, count, names, print_json, seeds_and_jobs
+from ...terminal import below, visible
 from . import Kernel, guests
 
 
@@ -68,7 +69,7 @@ def _build(args: argparse.Namespace) -> int:
     def say(what: str) -> None:
         line = f"{time.monotonic() - began:5.0f} s  {what}"
         if live:
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{visible(line)}", end="", file=below(sys.stderr), flush=True)
         elif "files of" not in what:
             print(line, file=sys.stderr, flush=True)
 
@@ -76,7 +77,7 @@ def _build(args: argparse.Namespace) -> int:
         done = build(args.version, source=args.source, add=args.add, jobs=args.jobs, force=args.force, say=say)
     finally:
         if live:
-            print("\r\x1b[K", end="", file=sys.stderr)
+            print("\r\x1b[K", end="", file=below(sys.stderr))
     if args.json:
         print_json(done.told)
         return 0

@@ -12,7 +12,7 @@ from typing import Any
 from ... import _core
 from ...errors import InputError
 from ..base import GSO, Made, World, option, refuse_outside
-from ..wire import ftp_server
+from ..wire import ftp_files, ftp_server
 from . import guests
 
 __all__ = ["Kernel"]
@@ -96,8 +96,12 @@ class Kernel(World):
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Boots a kernel and makes one run in it."""
+        from ...experiment import Experiment
+
         built = self.built
-        told = self._options() | {"ftp_server": ftp_server()}
+        told = self._options()
+        if any(one.kind == "ftp" for one in Experiment(json.loads(scenario.to_json())).traffic):
+            told |= {"ftp_server": ftp_server(), "host_files": ftp_files()}
         if self.pcap:
             folder = Path(self.pcap)
             folder.mkdir(parents=True, exist_ok=True)

@@ -20,9 +20,10 @@ kind! {
 /// hand-overs the link's `loss` holds; Huston saw 1 to 2 %. The defaults describe Starlink.
 ///
 /// ```toml
-/// [topology.chain]
-/// links = [{ queue = "fq_codel", trace = { kind = "leo" }, reverse = { trace = { kind = "leo", rate = ["10Mbit",
-/// "20Mbit"] } } }]
+/// [[topology.chain.links]]
+/// queue = "fq_codel"
+/// trace = { kind = "leo" }
+/// reverse = { trace = { kind = "leo", rate = ["10Mbit", "20Mbit"] } }
 ///
 /// [[traffic]]
 /// kind = "bulk"

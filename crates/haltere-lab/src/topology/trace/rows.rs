@@ -2,7 +2,7 @@
 
 use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::limits::OPPORTUNITIES;
+use crate::limits::{LONGEST, OPPORTUNITIES};
 use crate::topology::kind::kind;
 use haltere_plan::varying::Steps;
 use haltere_units::{Dur, Prob, Rate};
@@ -50,9 +50,8 @@ pub struct CsvTrace {
 /// 0 throughout.
 ///
 /// ```toml
-/// [topology.chain]
-/// links = [{ trace = { kind = "theaterq", cont = "loop", rows =
-/// "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" } }]
+/// [[topology.chain.links]]
+/// trace = { kind = "theaterq", cont = "loop", rows = "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" }
 ///
 /// [[traffic]]
 /// kind = "bulk"
@@ -176,6 +175,7 @@ fn parse(text: &str) -> Result<Table, Wrong> {
         return Err((HEADER, format!("`{}`", shown(header))));
     }
     let mut table = Table::default();
+    let span = |cell: &str| value::<Dur>(cell, "s").filter(|span| *span <= LONGEST);
     for (number, line) in lines {
         let wrong = || ("rows of values such as `1.5s,10Mbit,20ms,1%`", format!("`{}` on line {number}", shown(line)));
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -184,9 +184,9 @@ fn parse(text: &str) -> Result<Table, Wrong> {
         }
         for (name, cell) in names.iter().zip(cells) {
             match *name {
-                "time" => table.times.push(value(cell, "s").ok_or_else(wrong)?),
+                "time" => table.times.push(span(cell).ok_or_else(wrong)?),
                 "rate" => table.rate.push(value(cell, "bit").ok_or_else(wrong)?),
-                "delay" => table.delay.push(value(cell, "s").ok_or_else(wrong)?),
+                "delay" => table.delay.push(span(cell).ok_or_else(wrong)?),
                 "loss" => table.loss.push(value(cell, "").ok_or_else(wrong)?),
                 _ => table.limit.push(value(cell, "").ok_or_else(wrong)?),
             }

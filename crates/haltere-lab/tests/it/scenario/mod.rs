@@ -49,6 +49,9 @@ const CHAIN: &str = r#"
 fn read(text: &str) -> Scenario {
     Scenario::parse(text, "x.toml").unwrap_or_else(|e| panic!("{e}"))
 }
+fn good() -> Scenario {
+    read(include_str!("../../good.toml"))
+}
 fn plan(text: &str) -> Plan {
     read(text).plan(1).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -508,4 +511,30 @@ fn a_window_lies_within_the_run_and_begins_with_the_warmup() {
     }
     let wrong = Scenario::parse(&text("measure.packets = [\"n1>n3\"]"), "x.toml");
     assert!(matches!(wrong, Err(e) if e.kind() == ErrorKind::UnknownName));
+}
+
+#[test]
+fn values_that_no_type_can_hold_are_refused_with_their_key_and_are_no_bugs() {
+    let refused = |setting: &str, value: Value| {
+        let error = good().with(setting, value).unwrap_err();
+        assert_ne!(error.kind(), ErrorKind::Bug, "{error}");
+        error.to_string()
+    };
+    let told = refused("topology.dumbbell.bottleneck.delay", json!("18446744073709551615ns"));
+    assert!(told.ends_with("delay must be at most 31536000s, a year, got 18446744073.709551615s"), "{told}");
+    let told = refused("traffic.0.pairs", json!([4_294_967_296_u64]));
+    assert!(told.contains("pairs[0] must be at most 4294967295, got 4294967296"), "{told}");
+    let queue = json!({ "kind": "codel", "ce_threshold": "1ms", "ce_threshold_selector": "0x4/0x3" });
+    let told = refused("topology.dumbbell.bottleneck.queue", queue);
+    assert!(told.contains("ce_threshold_selector must be VALUE/MASK"), "{told}");
+    // Each of the two is a year; a round trip has four of them.
+    let told = refused("topology.dumbbell.access.delay", json!("31536000s"));
+    assert!(told.contains("to must be a node with a round trip of at most 31536000s"), "{told}");
+}
+
+#[test]
+fn a_scenario_without_a_sweep_is_its_own_point() {
+    let points = good().points().unwrap();
+    assert_eq!((points.len(), points[0].settings.len()), (1, 0));
+    assert_eq!(points[0].scenario, good());
 }

@@ -24,12 +24,13 @@
 
 use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
+use fate::{Counters, LazySignals, QueueFate};
 use haltere_plan::link::{Losses, Stream, context};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::Depths;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
-use haltere_queue::{DropReason, Emits, Fate, MarkReason, PureAck, Qdisc, Queue};
+use haltere_queue::{Emits, Qdisc, Queue};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
 use impairments::ImpairedLine;
@@ -37,12 +38,11 @@ use std::collections::VecDeque;
 
 mod ahead;
 mod change;
+mod fate;
 mod impairments;
 mod reading;
 mod watch;
 mod withheld;
-
-pub(crate) use watch::Watch;
 
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
@@ -53,103 +53,6 @@ struct Device {
     fifo: VecDeque<Packet>,
     /// Packets that it holds besides the one that is being sent.
     capacity: usize,
-}
-
-/// Counters that a packet which passes the discipline does not touch.
-#[derive(Debug, Default)]
-struct Counters {
-    /// The sum of the instants at which packets left the discipline, less the sum of those at which they arrived. With
-    /// `waiting * now` added it is the integral of the packets waiting.
-    balance_ns: i128,
-    dropped_overlimit: u64,
-    dropped_congestion: u64,
-    peak_packets: u32,
-    /// Packets put on the line ahead of time that arrive after the end of the warm-up, when counters are read.
-    later_packets: u32,
-    /// The bytes of those packets.
-    later_bytes: u64,
-    signals: LazySignals,
-}
-
-/// The congestion signals of a discipline, allocated at the first one. Few disciplines draw, mark or emit packets.
-#[derive(Debug, Default)]
-struct LazySignals {
-    /// Seed of the discipline's random stream.
-    seed: u64,
-    made: Option<Box<Signals>>,
-}
-
-/// Random stream and counters of the disciplines that draw, mark or emit packets.
-#[derive(Debug)]
-struct Signals {
-    rng: Rng,
-    marked: u64,
-    emitted: u64,
-    /// What the plan asks of this link beyond its counters.
-    watch: Option<Box<Watch>>,
-}
-
-impl LazySignals {
-    fn get(&mut self) -> &mut Signals {
-        let seed = self.seed;
-        self.made
-            .get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, emitted: 0, watch: None }))
-    }
-    fn watch(&mut self) -> Option<&mut Watch> {
-        self.made.as_mut()?.watch.as_deref_mut()
-    }
-}
-
-/// Counts what the discipline reports, and draws for it.
-struct QueueFate<'a> {
-    now: Time,
-    waiting: &'a mut u32,
-    counters: &'a mut Counters,
-    pool: &'a mut Pool,
-}
-
-impl QueueFate<'_> {
-    #[inline]
-    fn count_arrival(&mut self) {
-        *self.waiting += 1;
-        self.counters.balance_ns -= i128::from(self.now.as_ns());
-    }
-    #[inline]
-    fn count_departure(&mut self) {
-        *self.waiting -= 1;
-        self.counters.balance_ns += i128::from(self.now.as_ns());
-    }
-}
-
-impl Fate<Packet> for QueueFate<'_> {
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        match reason {
-            DropReason::Overlimit => self.counters.dropped_overlimit += 1,
-            _ => self.counters.dropped_congestion += 1,
-        }
-        if let Some(watch) = self.counters.signals.watch() {
-            watch.dropped(self.now, &packet, reason);
-        }
-        self.count_departure();
-        self.pool.give(&packet);
-    }
-    fn marked(&mut self, packet: &Packet, _reason: MarkReason) {
-        let signals = self.counters.signals.get();
-        signals.marked += 1;
-        if let Some(watch) = &mut signals.watch {
-            watch.marked(packet);
-        }
-    }
-    fn emit(&mut self, copy: Packet) {
-        self.counters.signals.get().emitted += 1;
-        self.pool.emit(&copy);
-    }
-    fn pure_ack(&self, packet: &Packet) -> Option<PureAck> {
-        self.pool.pure_ack(packet)
-    }
-    fn random(&mut self) -> u64 {
-        self.counters.signals.get().rng.bits()
-    }
 }
 
 /// What a link needs next.
@@ -245,8 +148,8 @@ pub(crate) struct SimLink {
     /// The discipline emits packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no
     /// dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline, the link is [watched](Watch), or its limit varies. Stored here so
-    /// that no other link need read another cache line for it.
+    /// There is a device ring under the discipline, the link is [watched](watch::Watch), or its limit varies. Stored
+    /// here so that no other link need read another cache line for it.
     special: bool,
     /// Packets that arrived.
     arrived: u64,

@@ -47,7 +47,8 @@ impl SchedulerParams {
 }
 
 impl Scheduler {
-    /// The scheduler of these parameters, which have been checked. Only one from outside the tree may fail, or draw random numbers.
+    /// The scheduler of these parameters, which have been checked. Only one from outside the tree may fail, or draw
+    /// random numbers.
     pub fn new(params: &SchedulerParams, origin: &Origin) -> Result<Scheduler, ParamError> {
         let mut made = each_scheduler!(new p in params => (p));
         if let (Scheduler::Outside(outside), SchedulerParams::Outside(params)) = (&mut made, params) {

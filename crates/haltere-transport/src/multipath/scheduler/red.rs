@@ -3,8 +3,8 @@
 //! Source, deviations and known problems: see [`Params`].
 //! Model: the rule `module` chooses a chain of paths. The first path of the list begins it. Next comes the path p of
 //! the least
-//! |c(last, p)|, while |c(last, p)| <= phi. The rule `pairwise` begins with the two paths of the least |c|. Next comes the path
-//! whose largest c with those chosen is least, while that is below phi. Segments go on the chosen paths only.
+//! |c(last, p)|, while |c(last, p)| <= phi. The rule `pairwise` begins with the two paths of the least |c|. Next comes
+//! the path whose largest c with those chosen is least, while that is below phi. Segments go on the chosen paths only.
 //! Units: none. Cost: O(paths^3) when the relations change, O(1) a segment.
 
 use super::PathScheduler;

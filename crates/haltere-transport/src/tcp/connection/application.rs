@@ -10,7 +10,11 @@ use haltere_units::{Bytes, Ecn, Time};
 impl Connection {
     /// The application writes up to `bytes` (lengths only). Returns what the send buffer takes.
     pub fn write(&mut self, bytes: Bytes) -> Bytes {
-        Bytes::new(self.sender().write(bytes.as_u64()))
+        Bytes::new(self.write_length(bytes.as_u64()))
+    }
+    fn write_length(&mut self, bytes: u64) -> u64 {
+        let now = self.clock;
+        self.sender().write(bytes, now)
     }
     /// The application always has more to send, as much as the send buffer takes.
     pub fn write_endless(&mut self) {
@@ -19,7 +23,7 @@ impl Connection {
     /// The application writes these bytes. Returns how many the send buffer took. Not to be mixed with
     /// [`write`](Connection::write), which has lengths only.
     pub fn write_payload(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.sender().write(bytes.len() as u64) as usize;
+        let taken = self.write_length(bytes.len() as u64) as usize;
         self.bytes().write(&bytes[..taken]);
         taken
     }

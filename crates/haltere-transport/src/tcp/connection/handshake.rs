@@ -45,7 +45,8 @@ pub(crate) struct Handshake {
     foreign: Option<u32>,
     /// What the host remembers of the peer.
     metrics: Option<Metrics>,
-    /// The control that showed that its parameters are in order, for a sender that is made before the connection is established.
+    /// The control that showed that its parameters are in order, for a sender that is made before the connection is
+    /// established.
     pub(crate) control: Option<Control>,
 }
 
@@ -223,8 +224,8 @@ impl Connection {
         }
     }
 
-    /// RFC 9768 section 3.1.5: the SYN-ACK reports the latest SYN; after one that asks for nothing, none of our packets is ECT; one that asks
-    /// for less ends the connection.
+    /// RFC 9768 section 3.1.5: the SYN-ACK reports the latest SYN; after one that asks for nothing, none of our packets
+    /// is ECT; one that asks for less ends the connection.
     fn take_syn_again(&mut self, syn: Flags, ecn: Ecn) {
         let Some(accurate) = &mut self.accurate else { return };
         accurate.on_syn_again(ecn);
@@ -235,7 +236,8 @@ impl Connection {
         }
     }
 
-    /// The third segment, with the ACE field as later segments have it (RFC 9768 table 4). After a field of zero no packet of ours is ECT.
+    /// The third segment, with the ACE field as later segments have it (RFC 9768 table 4). After a field of zero no
+    /// packet of ours is ECT.
     fn take_third_ace(&mut self, segment: &Segment) -> Segment {
         let mut segment = *segment;
         if let Some(accurate) = &mut self.accurate {

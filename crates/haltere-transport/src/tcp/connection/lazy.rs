@@ -1,8 +1,8 @@
 //! The lazy sender: an end's sending half before it is made, and the specification from which it is made.
 //! Source: none; a flow goes one way, and most ends of flows never send.
-//! Deviations: none. Model: while nothing was written, an acknowledgement can only move the peer's window. Anything else that
-//! an end learns or is asked for makes its sending half, which is then as if it had been there from the start.
-//! Units: stream offsets, ns. Cost: O(1). Known problems: none.
+//! Deviations: none. Model: while nothing was written, an acknowledgement can only move the peer's window. Anything
+//! else that an end learns or is asked for makes its sending half, which is then as if it had been there from the
+//! start. Units: stream offsets, ns. Cost: O(1). Known problems: none.
 
 use super::Connection;
 use crate::tcp::established::Established;
@@ -105,7 +105,8 @@ impl SenderSpec {
         Box::new(self.sender(lazy, rx, made))
     }
 
-    /// The sending half as it is while it has sent nothing. `made` is a control for segments of the endpoint's own size.
+    /// The sending half as it is while it has sent nothing. `made` is a control for segments of the endpoint's own
+    /// size.
     fn sender(&self, lazy: &LazySender, rx: &Receiver, made: Option<Control>) -> Sender {
         let made = made.filter(|_| rx.mss() == self.tcp.mss.as_u64());
         let mut tx = Sender::new(&self.tcp, rx.mss(), made.unwrap_or_else(|| self.control(rx.mss())));

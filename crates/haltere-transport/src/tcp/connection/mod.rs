@@ -115,7 +115,8 @@ fn mix(seed: u64) -> u64 {
 }
 
 impl Connection {
-    /// An endpoint with these parameters, which many may share; the origin's seed gives the initial sequence number and such.
+    /// An endpoint with these parameters, which many may share; the origin's seed gives the initial sequence number and
+    /// such.
     pub fn new(
         role: Role,
         tcp: impl Into<Arc<TcpParams>>,
@@ -224,6 +225,9 @@ impl Connection {
         self.ts_recent = ts_recent.unwrap_or(self.ts_recent);
         if self.accurate.is_some() {
             self.count_mark(ecn, segment.len);
+        }
+        if !has_data && self.feedback == Feedback::Classic && flags.contains(Flags::CWR) {
+            self.rx.echo_mut().on_reduced(); // RFC 3168 wants it on data; Linux takes it from old stacks
         }
         if has_data {
             let (cwr, push) = (self.accurate.is_none() && flags.contains(Flags::CWR), flags.contains(Flags::PSH));

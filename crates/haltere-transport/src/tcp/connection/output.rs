@@ -92,17 +92,17 @@ impl Connection {
         ecn
     }
 
-    /// The ECN field: new data is ECT. With accurate feedback retransmitted data is ECT, too. With a control that counts
-    /// each mark every packet is ECT.
+    /// The ECN field: new data is ECT. With accurate feedback retransmitted data is ECT, too, and so are
+    /// acknowledgements if they are to be. With a control that counts each mark every packet is ECT.
     #[inline]
     fn codepoint(&self, what: &Transmit) -> Ecn {
         let accurate = self.feedback == Feedback::Accurate;
-        let data = what.len > 0 && (what.new || accurate);
-        match self.ecn_use {
-            EcnUse::PerPacket => self.ect,
-            _ if data => self.ect,
-            _ => Ecn::NotEct,
-        }
+        let capable = match what.len {
+            _ if self.ecn_use == EcnUse::PerPacket => true,
+            0 => accurate && self.spec.tcp.ect_acks,
+            _ => what.new || accurate,
+        };
+        if capable { self.ect } else { Ecn::NotEct }
     }
 
     /// RFC 3168 section 6.1: the echo, and CWR on new data after a reduction.

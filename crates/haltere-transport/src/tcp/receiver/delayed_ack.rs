@@ -205,7 +205,7 @@ impl AckSchedule {
 }
 
 impl Receiver {
-    /// Bookkeeping of every segment that is taken: the gap since the last one.
+    /// Bookkeeping of every segment that is taken in order: the gap since the last one.
     #[inline]
     pub(crate) fn measure_gap(&mut self, now: Time, rto: Dur) {
         let acks = &mut self.acks;

@@ -85,6 +85,7 @@ impl Receiver {
             Ecn::Ce => {
                 if !self.echo.set {
                     self.enter_quick(AFTER_MARK);
+                    self.acks.demand(); // also by a receiver that knows no quick acknowledgements
                     self.echo.set = true;
                 }
                 self.echo.seen_ect = true;

@@ -279,7 +279,7 @@ impl Receiver {
         }
     }
 
-    /// Bookkeeping of every segment that is taken: gaps, marks.
+    /// Bookkeeping of every segment that is taken: gaps (Linux: between segments in order), marks.
     #[inline]
     fn on_received(&mut self, a: &Arrival, rto: Dur) {
         if let Some(echo) = a.echo
@@ -287,7 +287,11 @@ impl Receiver {
         {
             self.window.sample_rtt(a.now, echo);
         }
-        self.measure_gap(a.now, rto);
+        if a.span.start <= self.next {
+            self.measure_gap(a.now, rto);
+        } else {
+            self.acks.schedule();
+        }
         if self.echo.is_enabled() {
             self.take_mark(a);
         }

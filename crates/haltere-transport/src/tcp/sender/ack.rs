@@ -61,6 +61,7 @@ impl Sender {
         self.update_timers(&ack);
         let lost = self.delivery.bytes_lost() - lost_before;
         self.notify_ack(&ack, rtt, lost, prior_in_flight);
+        self.make_room(a.now);
         true
     }
 

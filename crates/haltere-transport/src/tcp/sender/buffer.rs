@@ -1,12 +1,19 @@
 //! The send buffer: what the application wrote, what of it was sent, and what of that was acknowledged.
-//! Source: RFC 9293 section 3.3.1 (SND.UNA, SND.NXT), RFC 896 in Minshall's variant, Linux's `tcp_sndbuf_expand`.
+//! Source: RFC 9293 section 3.3.1 (SND.UNA, SND.NXT) and 3.9.1.2 (PSH), RFC 896 in Minshall's variant, Linux's
+//! `tcp_sendmsg` (where a segment is pushed).
 //! Deviations (Linux): a full segment is sent only if all of it fits the peer's window. If all that was written can
 //! leave at once when the application closes, the FIN is a segment of its own, else it rides on the last segment. A
-//! segment with the FIN ignores the congestion window.
-//! Units: stream offsets, bytes. Cost: O(1). Known problems: none.
+//! segment with the FIN ignores the congestion window. Three segments are pushed: the one that ends a write, the last
+//! one for which the buffer had room, and one after each half of the largest window seen. The push of a small segment
+//! is taken back if more is written before it leaves.
+//! Model: a write that finds no room makes the application wait. It writes again once a third of the buffer is free
+//! ([`SendMemory`]), as much as there is room for. An endless application always waits for room.
+//! Units: stream offsets, bytes. Cost: O(1), a write O(pushes). Known problems: none.
 
+use super::send_memory::SendMemory;
 use crate::tcp::params::TcpParams;
 use crate::tcp::seq::{Offset, StreamEnd};
+use alloc::collections::VecDeque;
 
 /// Where the FIN goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,31 +49,38 @@ pub(crate) struct SendBuffer {
     write_end: Offset,
     fin: StreamEnd,
     mss: u64,
-    /// Bytes that it holds at most.
-    capacity: u64,
+    memory: SendMemory,
+    /// Ends of the segments not yet sent that are to be pushed, in order.
+    pushes: VecDeque<Offset>,
+    /// The last of these that there was (Linux's `pushed_seq`).
+    pushed: Offset,
     /// The offset after the last small segment sent (Minshall).
     small_end: Offset,
-    fixed: bool,
     nagle: bool,
     fin_place: FinPlace,
     /// The application always has more to write.
     endless: bool,
+    /// The application waits until there is room.
+    waits: bool,
 }
 
 impl SendBuffer {
-    pub(crate) fn new(p: &TcpParams, mss: u64) -> SendBuffer {
+    /// `windows`: the congestion windows for which there is to be room.
+    pub(crate) fn new(p: &TcpParams, mss: u64, windows: u8) -> SendBuffer {
         SendBuffer {
             una: Offset::FIRST,
             nxt: Offset::FIRST,
             write_end: Offset::FIRST,
             fin: StreamEnd::UNKNOWN,
             mss,
-            capacity: p.send_buffer.unwrap_or(p.send_buffer_max).as_u64(),
+            memory: SendMemory::new(p, mss, windows),
+            pushes: VecDeque::new(),
+            pushed: Offset::FIRST,
             small_end: Offset::SYN,
-            fixed: p.send_buffer.is_some(),
             nagle: p.nagle,
             fin_place: FinPlace::Undecided,
             endless: false,
+            waits: false,
         }
     }
 
@@ -93,32 +107,96 @@ impl SendBuffer {
     /// The handshake agreed on segments of another size.
     pub(crate) fn set_mss(&mut self, mss: u64) {
         self.mss = mss;
+        self.memory.set_mss(mss);
+    }
+    /// The handshake showed the peer's window: what was written before is pushed by it.
+    pub(crate) fn on_first_window(&mut self, largest: u64) {
+        if self.nxt == Offset::FIRST && self.write_end > Offset::FIRST {
+            let bytes = self.write_end - Offset::FIRST;
+            self.pushes.clear();
+            (self.pushed, self.write_end) = (Offset::FIRST, Offset::FIRST);
+            self.add(bytes, largest);
+        }
     }
 
-    /// The application writes. Gives the bytes that there was room for.
-    pub(crate) fn write(&mut self, bytes: u64, cwnd: u64) -> u64 {
-        let taken = bytes.min(self.writable(cwnd));
-        self.write_end += taken;
+    /// The application writes. Gives the bytes that there was room for. `largest`: the peer's largest window.
+    pub(crate) fn write(&mut self, bytes: u64, largest: u64) -> u64 {
+        let taken = bytes.min(self.writable());
+        if !self.fin.is_known() {
+            self.waits |= taken < bytes;
+        }
+        self.add(taken, largest);
         taken
     }
-    /// Bytes that [`write`](SendBuffer::write) would take. A tuned buffer has room for twice the window.
-    pub(crate) fn writable(&self, cwnd: u64) -> u64 {
-        if self.fin.is_known() || self.endless {
-            return 0;
-        }
-        let tuned = 2 * cwnd.max(10 * self.mss);
-        let size = if self.fixed { self.capacity } else { tuned.min(self.capacity) };
-        size.saturating_sub(self.write_end - self.una)
+    /// Bytes that [`write`](SendBuffer::write) would take.
+    pub(crate) fn writable(&self) -> u64 {
+        if self.fin.is_known() || self.endless || self.waits { 0 } else { self.room() }
     }
-    /// Adds bytes for which the caller has seen to it that there is room.
+    #[inline]
+    fn room(&self) -> u64 {
+        self.memory.limit().saturating_sub(self.write_end.since(self.una))
+    }
+    /// Adds bytes for which the caller has seen to it that there is room. Of what is added before it leaves the end is
+    /// pushed.
     pub(crate) fn append(&mut self, bytes: u64) {
-        self.write_end += bytes;
+        if self.pushes.back() == Some(&self.write_end) {
+            self.pushes.pop_back();
+        }
+        self.add(bytes, 0);
     }
-    pub(crate) fn write_endless(&mut self) {
+    /// The application has no end of data.
+    pub(crate) fn write_endless(&mut self, largest: u64) {
         if !self.fin.is_known() {
             self.endless = true;
-            self.write_end = Offset::UNREACHABLE;
+            self.refill(largest);
         }
+    }
+    /// An endless application writes what there is room for.
+    pub(crate) fn refill(&mut self, largest: u64) {
+        self.add(self.room(), largest);
+        self.waits = true;
+    }
+    /// The window has so many segments, and is not full.
+    pub(crate) fn tune(&mut self, segments: u64) {
+        self.memory.tune(segments, self.mss);
+    }
+    /// So many SACKed segments lie in packet buffers of their neighbours.
+    #[inline]
+    pub(crate) fn set_merged(&mut self, segments: u64) {
+        self.memory.set_merged(segments, self.mss);
+    }
+    /// If the application waits and there is room, it waits no more. True if it is endless.
+    #[inline]
+    pub(crate) fn wakes_writer(&mut self) -> bool {
+        self.waits &= self.write_end.since(self.una) > self.memory.wakes_below();
+        !self.waits && self.endless && !self.fin.is_known()
+    }
+
+    /// The stream grows. The segments that Linux pushes are noted.
+    fn add(&mut self, bytes: u64, largest: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let tail = self.write_end.since(self.nxt) % self.mss;
+        if tail > 0 && self.pushes.back() == Some(&self.write_end) {
+            self.pushes.pop_back();
+        }
+        let mut filled = self.write_end + (self.mss - tail);
+        self.write_end += bytes;
+        let half = largest / 2;
+        while half > 0 && filled < self.write_end {
+            let short = (self.pushed + half + 1).since(filled);
+            filled += short.next_multiple_of(self.mss);
+            if filled < self.write_end {
+                self.push(filled);
+                filled += self.mss;
+            }
+        }
+        self.push(self.write_end);
+    }
+    fn push(&mut self, end: Offset) {
+        self.pushes.push_back(end);
+        self.pushed = end;
     }
     /// A FIN follows what was written, or, of an endless stream, what was sent.
     pub(crate) fn close(&mut self) {
@@ -127,6 +205,7 @@ impl SendBuffer {
         }
         if self.endless {
             self.write_end = self.nxt;
+            self.pushes.clear();
         }
         self.fin = StreamEnd::at(self.write_end);
     }
@@ -142,8 +221,7 @@ impl SendBuffer {
         let small_tail = !unsent.is_multiple_of(self.mss);
         let held = small_tail && self.is_small_held(s.idle);
         let fits = unsent <= s.room && unsent.div_ceil(self.mss) <= s.burst && self.write_end <= s.window_end;
-        let leaves = fits && !held && self.write_end <= self.una + self.capacity;
-        self.fin_place = if leaves { FinPlace::Alone } else { FinPlace::OnLast };
+        self.fin_place = if fits && !held { FinPlace::Alone } else { FinPlace::OnLast };
     }
     /// Minshall: a small segment is held back while another one is in flight.
     #[inline]
@@ -176,21 +254,26 @@ impl SendBuffer {
     pub(crate) fn acknowledge(&mut self, ack: Offset) {
         self.una = ack;
     }
-    /// A new segment of `len` bytes was sent, with the FIN if `fin`.
+    /// A new segment of `len` bytes was sent, with the FIN if `fin`. True if it is pushed.
     #[inline]
-    pub(crate) fn sent(&mut self, len: u32, fin: bool) {
+    pub(crate) fn sent(&mut self, len: u32, fin: bool) -> bool {
         self.nxt += u64::from(len + u32::from(fin));
         if u64::from(len) < self.mss && len > 0 {
             self.small_end = self.nxt;
         }
+        let mut pushed = false;
+        while self.pushes.front().is_some_and(|&end| end <= self.nxt) {
+            self.pushes.pop_front();
+            pushed = true;
+        }
+        pushed
     }
 
     /// Length of the next new segment that fits `room` and the peer's window, and whether it carries the FIN. `idle`:
     /// nothing is in flight.
     #[inline]
     pub(crate) fn next_segment(&self, room: u64, window_end: Offset, idle: bool) -> Option<(u32, bool)> {
-        let end = self.write_end.min(self.una + self.capacity);
-        let len = end.since(self.nxt).min(self.mss);
+        let len = self.unsent().min(self.mss);
         let segment_end = self.nxt + len;
         if len == self.mss {
             // The usual case.
@@ -206,6 +289,10 @@ impl SendBuffer {
         }
         Some((len as u32, fin))
     }
+    /// Bytes of its heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.pushes.capacity() * size_of::<Offset>()
+    }
     /// True if all of the next segment lies within the peer's window.
     pub(crate) fn next_fits(&self, window_end: Offset) -> bool {
         self.nxt + self.unsent().min(self.mss) <= window_end
@@ -214,5 +301,85 @@ impl SendBuffer {
     pub(crate) fn window_probe(&self, window_end: Offset) -> Option<(u32, bool)> {
         let fits = window_end.since(self.nxt).min(self.mss).min(self.unsent());
         (fits > 0).then(|| (fits as u32, self.carries_fin(fits, self.nxt + fits)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use haltere_units::Bytes;
+
+    const MSS: u64 = 1448;
+    const SEGMENT: u32 = 1448;
+
+    fn buffer(size: Option<u64>) -> SendBuffer {
+        let p = TcpParams { send_buffer: size.map(Bytes::new), ..TcpParams::default() };
+        SendBuffer::new(&p, MSS, 2)
+    }
+    /// Numbers of the segments, from 1 on, that are pushed when all but a small one is sent.
+    fn send(b: &mut SendBuffer) -> Vec<u64> {
+        let mut pushed = Vec::new();
+        while b.unsent() >= MSS {
+            if b.sent(SEGMENT, false) {
+                pushed.push((b.nxt - Offset::FIRST) / MSS);
+            }
+        }
+        pushed
+    }
+
+    #[test]
+    fn the_last_segment_that_finds_room_is_pushed() {
+        let mut b = buffer(None);
+        assert_eq!(b.write(100_000, 64_240), 17 * MSS);
+        assert_eq!(send(&mut b), [17]);
+        b.acknowledge(Offset::FIRST + 5 * MSS);
+        b.wakes_writer();
+        assert_eq!(b.writable(), 0, "twelve segments wait: a third is not free");
+        b.acknowledge(Offset::FIRST + 6 * MSS);
+        b.wakes_writer();
+        assert_eq!(b.write(100_000 - 17 * MSS, 64_240), 6 * MSS);
+        assert_eq!(send(&mut b), [23]);
+    }
+
+    /// Half of 40 segments and more than that: 21 segments after the last push.
+    #[test]
+    fn a_segment_is_pushed_beyond_half_of_the_largest_window() {
+        let mut b = buffer(Some(1 << 20));
+        b.write(70 * MSS, 40 * MSS);
+        assert_eq!(send(&mut b), [21, 42, 63, 70]);
+        b.write(10 * MSS, 40 * MSS);
+        b.write(15 * MSS, 40 * MSS);
+        assert_eq!(send(&mut b), [80, 95], "each write ends with one");
+    }
+
+    #[test]
+    fn a_small_segment_that_grows_before_it_leaves_is_not_pushed() {
+        let mut b = buffer(Some(1 << 20));
+        b.write(1000, 64_240);
+        b.write(1000, 64_240);
+        assert!(send(&mut b).is_empty());
+        assert!(b.sent(552, false), "the rest is");
+        b.write(1000, 64_240);
+        b.write(MSS, 64_240);
+        assert!(!b.sent(SEGMENT, false), "a small one left before: the next begins anew");
+        assert!(b.sent(1000, false));
+    }
+
+    #[test]
+    fn of_what_is_appended_before_it_leaves_the_end_is_pushed() {
+        let mut b = buffer(None);
+        (0..3).for_each(|_| b.append(MSS));
+        assert_eq!(send(&mut b), [3]);
+        (0..2).for_each(|_| b.append(MSS));
+        assert_eq!(send(&mut b), [5]);
+    }
+
+    #[test]
+    fn what_is_written_before_the_handshake_is_pushed_by_the_window_that_it_shows() {
+        let mut b = buffer(Some(1 << 20));
+        b.write(30 * MSS, 0);
+        b.on_first_window(40 * MSS);
+        assert_eq!(send(&mut b), [21, 30]);
     }
 }

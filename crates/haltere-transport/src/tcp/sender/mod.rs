@@ -25,6 +25,7 @@ pub(crate) mod returned;
 pub(crate) mod rtt;
 mod sack;
 mod scoreboard;
+pub(crate) mod send_memory;
 mod send_window;
 mod tail_loss_probe;
 mod timeout;
@@ -54,7 +55,11 @@ use tail_loss_probe::TailLossProbe;
 use timers::Timers;
 use window_usage::WindowUsage;
 
-const _: () = assert!(size_of::<Sender>() <= 1080, "a large control stands in a box");
+/// Windows for which a send buffer has room: BBR may begin a slow start while it recovers (Linux's `sndbuf_expand`).
+const WINDOWS: u8 = 2;
+const BBR_WINDOWS: u8 = 3;
+
+const _: () = assert!(size_of::<Sender>() <= 1200, "a large control stands in a box");
 
 /// The sending half of a connection, made when it is first needed (`connection/lazy.rs`). What an acknowledgement of a
 /// steady flow needs comes first.
@@ -89,7 +94,7 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(p: &TcpParams, mss: u64, control: Control) -> Sender {
         Sender {
-            buffer: SendBuffer::new(p, mss),
+            buffer: SendBuffer::new(p, mss, if control.owns_recovery() { BBR_WINDOWS } else { WINDOWS }),
             window: SendWindow::new(),
             pacing: Pacing::new(),
             recovery: Recovery::new(),
@@ -151,6 +156,7 @@ impl Sender {
     pub(crate) fn on_options(&mut self, sack: bool, window_end: Offset) {
         self.sack.enable(sack);
         self.window.open(window_end);
+        self.buffer.on_first_window(self.window.largest());
     }
     /// The handshake agreed on segments of another size.
     pub(crate) fn on_agreed_mss(&mut self, mss: u64, control: Control) {
@@ -183,25 +189,57 @@ impl Sender {
     }
 
     /// The application writes. Gives the bytes that the send buffer took.
-    pub(crate) fn write(&mut self, bytes: u64) -> u64 {
-        let starved = self.buffer.unsent() < self.buffer.mss();
-        let taken = self.buffer.write(bytes, self.cwnd);
-        // The window is not full for want of data: samples of this flight show the application, not the path.
-        if taken > 0 && starved && self.in_flight() < self.cwnd && !self.board.has_unrepaired() {
-            self.delivery.set_app_limited(self.in_flight());
+    pub(crate) fn write(&mut self, bytes: u64, now: Time) -> u64 {
+        if self.buffer.writable() > 0 && bytes > 0 {
+            self.note_starvation(now);
         }
-        taken
+        self.buffer.write(bytes, self.window.largest())
+    }
+    /// More is about to be written. If the window is not full for want of data, samples of this flight show the
+    /// application, not the path.
+    fn note_starvation(&mut self, now: Time) {
+        let leaves = self.may_leave_soon(now);
+        let starved = self.buffer.unsent() < self.buffer.mss() + leaves;
+        if starved && self.in_flight() + leaves < self.cwnd && !self.board.has_unrepaired() {
+            self.delivery.set_app_limited(self.in_flight() + leaves);
+        }
+    }
+    /// Bytes written before that leave now, in whole segments.
+    fn may_leave_soon(&self, now: Time) -> u64 {
+        let room = self.cwnd.saturating_sub(self.in_flight()).min(self.window.end().since(self.buffer.nxt()));
+        let unsent = self.buffer.unsent().min(room);
+        if self.control.pacing_rate().is_some() {
+            return unsent.min(self.pacing.sendable(now, self.output.segments()) * self.buffer.mss());
+        }
+        unsent - unsent % self.buffer.mss()
     }
     /// Bytes that [`write`](Sender::write) would take.
     pub(crate) fn writable(&self) -> u64 {
-        self.buffer.writable(self.cwnd)
+        self.buffer.writable()
+    }
+    /// An acknowledgement has come: there may be room for an application that waits. Linux: the buffer is tuned if the
+    /// window is not full after one segment more has left, or after all that was written has.
+    #[inline]
+    fn make_room(&mut self, now: Time) {
+        let mss = self.buffer.mss();
+        let lost = self.board.lost().bytes.saturating_sub(self.board.retrans().bytes);
+        let out = self.in_flight() + lost + mss;
+        if out <= self.cwnd && out + self.may_leave_soon(now).min(mss) <= self.cwnd {
+            self.buffer.tune((self.cwnd / mss).max(u64::from(self.detection.reordering()) + 1));
+        }
+        let runs = self.sack.runs();
+        self.buffer.set_merged(u64::from(self.board.sacked().segments.saturating_sub(runs)));
+        if self.buffer.wakes_writer() {
+            self.note_starvation(now);
+            self.buffer.refill(self.window.largest());
+        }
     }
     /// Writes bytes whatever the size of the send buffer.
     pub(crate) fn append(&mut self, bytes: u64) {
         self.buffer.append(bytes);
     }
     pub(crate) fn write_endless(&mut self) {
-        self.buffer.write_endless();
+        self.buffer.write_endless(self.window.largest());
     }
     pub(crate) fn close(&mut self) {
         self.buffer.close();
@@ -326,6 +364,6 @@ impl Sender {
     }
     /// Bytes of memory with the heap.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Sender>() + self.board.heap()
+        size_of::<Sender>() + self.board.heap() + self.buffer.heap()
     }
 }

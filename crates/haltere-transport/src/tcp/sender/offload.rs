@@ -1,6 +1,6 @@
 //! Segmentation offload: the sender passes several segments to its link at a time.
 //! Source: Linux's automatic size of a unit and its deferral of small ones (documented with `tcp_min_tso_segs`,
-//! `tcp_tso_win_divisor` and `tcp_tso_rtt_log` in the kernel's ip-sysctl). Deviations: a write does not end a unit; the
+//! `tcp_tso_win_divisor` and `tcp_tso_rtt_log` in the kernel's ip-sysctl). Deviations: the
 //! scoreboard keeps single segments, so a unit that is lost in part is repeated in the parts that are missing.
 //! Model: a unit is what a millisecond of the pacing rate carries, and up to 64 kB more the shorter the least
 //! round-trip time is; at least two segments, at most 64 kB. A sender without pacing is taken to send at 1.2 windows a
@@ -114,7 +114,7 @@ impl Sender {
 
     /// Adds the segments of the unit that follow `first` without a gap, if they leave as one packet.
     pub(crate) fn complete_unit(&mut self, mut first: Transmit, now: Time) -> Transmit {
-        if self.units.mode != Offload::Packet || first.fin {
+        if self.units.mode != Offload::Packet || first.fin || first.push {
             return first;
         }
         let mss = self.buffer.mss();
@@ -126,7 +126,7 @@ impl Sender {
             first.len += next.len;
             first.fin = next.fin;
             first.push = next.push;
-            if next.fin {
+            if next.fin || next.push {
                 break;
             }
         }

@@ -34,7 +34,7 @@ pub(crate) struct Transmit {
     pub fin: bool,
     /// Sent for the first time.
     pub new: bool,
-    /// It carries the last byte that the application has written so far.
+    /// It is pushed: see `buffer.rs`.
     pub push: bool,
 }
 

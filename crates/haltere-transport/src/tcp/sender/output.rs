@@ -6,7 +6,7 @@
 use super::Sender;
 use super::buffer::Sendable;
 use super::outgoing::{Forced, Transmit, Turn};
-use super::scoreboard::{FIN, Sent};
+use super::scoreboard::{FIN, PUSHED, Sent};
 use super::timers::Timer;
 use haltere_congestion::{CongestionControl, RestartEvent};
 use haltere_units::{Dur, Time};
@@ -131,14 +131,15 @@ impl Sender {
         let total = len + u32::from(fin);
         let mut sent = Sent::new(seq, total, now, if fin { FIN } else { 0 });
         self.delivery.on_sent(&mut sent, self.board.in_flight() + u64::from(total));
+        let push = self.buffer.sent(len, fin);
+        sent.flags |= if push { PUSHED } else { 0 };
         self.board.push(sent);
-        self.buffer.sent(len, fin);
         self.account(total, now);
         self.output.burst_has_new = true;
         if self.board.len() == 1 || self.timers.is_armed(Timer::Probe) {
             self.rearm_rto(now);
         }
-        Transmit { seq, len, fin, new: true, push: self.buffer.nxt() >= self.buffer.write_end() }
+        Transmit { seq, len, fin, new: true, push }
     }
 
     #[inline]
@@ -194,7 +195,7 @@ impl Sender {
         }
         let fin = sent.has(FIN);
         let len = sent.len() - u32::from(fin);
-        Transmit { seq: sent.seq, len, fin, new: false, push: sent.end() >= self.buffer.write_end() }
+        Transmit { seq: sent.seq, len, fin, new: false, push: sent.has(PUSHED) }
     }
 
     /// The peer's window is closed: what fits of the next segment, or a byte that it already has.

@@ -1,7 +1,7 @@
 //! Recovery: the states of the sender and what moves it from one to another.
 //! Source: RFC 5681, RFC 6675, RFC 6582 (NewReno), RFC 3168 (reduction once a window), RFC 6298 section 5.
 //! Deviations (Linux): proportional rate reduction also rules the reduction after an ECN echo. A timeout marks lost
-//! only what was sent a round trip ago.
+//! only what was sent a round trip ago. What the receiver took back is sent again after half a round trip.
 //! Model:
 //!
 //! ```text
@@ -17,11 +17,15 @@
 
 use super::Sender;
 use super::episode::CaState;
-use super::incoming::{AckSummary, LOST_RETRANS};
+use super::incoming::{AckSummary, LOST_RETRANS, TIMER_SET};
 use super::outgoing::Turn;
 use super::scoreboard::SACKED;
+use crate::tcp::time::or_zero;
 use haltere_congestion::{CongestionControl, LossEvent, LossKind, RtoEvent};
 use haltere_units::{Bytes, Dur, Time};
+
+/// The least wait for an acknowledgement that takes the suspicion of reneging away (Linux).
+const RENEGE_WAIT: Dur = Dur::from_ms(10);
 
 impl Sender {
     fn loss_event(&self, now: Time, kind: LossKind) -> LossEvent {
@@ -162,6 +166,11 @@ impl Sender {
         if self.board.is_empty() && !self.sack.is_enabled() {
             self.board.clear_reno_sacked();
         }
+        if self.is_reneged(ack) {
+            ack.set(TIMER_SET);
+            let wait = (or_zero(self.rtt.srtt()) / 2).max(RENEGE_WAIT);
+            return self.timers.arm_rto(ack.now + wait);
+        }
         if self.end_episode(ack) {
             return;
         }
@@ -176,6 +185,11 @@ impl Sender {
         if more && self.recovery.state != CaState::Loss {
             self.output.set_turn(Turn::Lost);
         }
+    }
+
+    /// The receiver acknowledges up to a segment that it reported as here. RFC 2018 section 8: it may have dropped it.
+    fn is_reneged(&self, ack: &AckSummary) -> bool {
+        self.sack.is_enabled() && ack.advanced() && self.board.front().is_some_and(|s| s.has(SACKED))
     }
 
     /// If all of the episode is acknowledged, it ends. True if the acknowledgement needs nothing more.

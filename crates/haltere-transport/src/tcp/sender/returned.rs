@@ -1,8 +1,8 @@
 //! Segments of ours that a switch sent back with a congestion mark, ahead of the receiver's echo.
 //!
 //! Source: Silva, Nacif and Vieira, "Data Center TCP com Histerese em Switches P4". Such a segment has the flag
-//! [`REFLECTED`](crate::Flags::REFLECTED), which only a world sets. Each mark counts once: if the mark of a returned segment counted, the
-//! receiver's echo of it does not.
+//! [`REFLECTED`](crate::Flags::REFLECTED), which only a world sets. Each mark counts once: if the mark of a returned
+//! segment counted, the receiver's echo of it does not.
 
 use super::Sender;
 use super::scoreboard::{CE_COUNTED, SACKED};

@@ -63,6 +63,8 @@ pub(crate) const CE_COUNTED: u16 = 64;
 pub(crate) const SAMPLED: u16 = 128;
 /// It is in the chain by transmission time.
 const CHAINED: u16 = 256;
+/// It has the flag PSH.
+pub(crate) const PUSHED: u16 = 512;
 
 impl Sent {
     /// Sequence numbers that it takes, a FIN included.
@@ -253,7 +255,8 @@ impl Scoreboard {
         self.base = self.base.wrapping_add(1);
         self.ring.pop_front();
         if self.ring.capacity() > SPARE && self.ring.len() < self.ring.capacity() / 8 {
-            self.ring.shrink_to((self.ring.capacity() / 4).max(STEP)); // of thousands of flows few have a large window at one time
+            // Of thousands of flows few have a large window at one time.
+            self.ring.shrink_to((self.ring.capacity() / 4).max(STEP));
         }
         Some(front)
     }

@@ -13,19 +13,28 @@ pub(crate) struct SendWindow {
     /// SND.WL1 and SND.WL2: sequence number and acknowledgement of the last update.
     wl1: Offset,
     wl2: Offset,
+    /// The largest size that it had (Linux's `max_window`).
+    largest: u64,
 }
 
 impl SendWindow {
     pub(crate) fn new() -> SendWindow {
-        SendWindow { end: Offset::FIRST, wl1: Offset::SYN, wl2: Offset::FIRST }
+        SendWindow { end: Offset::FIRST, wl1: Offset::SYN, wl2: Offset::FIRST, largest: 0 }
     }
     /// The window as it was while there was no sender.
     pub(crate) fn restore(&mut self, end: Offset, wl1: Offset) {
         (self.end, self.wl1) = (end, wl1);
+        self.largest = end.since(Offset::FIRST);
     }
     /// The window of the peer's SYN.
     pub(crate) fn open(&mut self, end: Offset) {
         self.end = end;
+        self.largest = end.since(Offset::FIRST);
+    }
+    /// The largest window that the peer has shown.
+    #[inline]
+    pub(crate) fn largest(&self) -> u64 {
+        self.largest
     }
     #[inline]
     pub(crate) fn end(&self) -> Offset {
@@ -46,6 +55,7 @@ impl SendWindow {
         let changed = a.window != self.end.get().wrapping_sub(self.wl2.get());
         self.end = end;
         self.wl2 = a.ack;
+        self.largest = self.largest.max(a.window);
         changed
     }
     /// The same if nothing is in flight and nothing is acknowledged: it never shrinks. True if it was not older.
@@ -56,6 +66,7 @@ impl SendWindow {
             self.wl1 = a.seq;
             self.wl2 = a.ack;
             self.end = self.end.max(a.ack + a.window);
+            self.largest = self.largest.max(a.window);
         }
         fresh
     }

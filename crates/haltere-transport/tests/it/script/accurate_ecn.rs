@@ -34,6 +34,22 @@ fn a_syn_asks_with_three_flags_and_the_third_segment_reports_the_answers_mark() 
 }
 
 #[test]
+fn acknowledgements_are_ecn_capable_unless_they_are_not_to_be() {
+    for (ect_acks, code) in [(true, "[ect0]"), (false, "[not-ect]")] {
+        let change = |tcp: &mut haltere_transport::TcpParams| {
+            (tcp.accurate_ecn, tcp.ect_acks) = (AccurateEcn::Ace, ect_acks);
+        };
+        Script::new(Role::Server, "reno", change).run(&format!(
+            "0    <  SEWA win 64000 mss 1000
+             0    >  S.W 0:0 [not-ect]
+             100  <  .W ack 1
+             110  <  .EA 1:501 ack 1 [ect0]
+             110  >  .EA ack 501 {code}"
+        ));
+    }
+}
+
+#[test]
 fn a_server_that_knows_only_one_bit_is_answered_with_one_bit() {
     // Table 2, row 001.
     client().run(
@@ -79,7 +95,7 @@ fn a_server_asked_for_one_bit_gives_one_bit() {
          100  <  .  ack 1
          100  is ecn true
          110  <  .  1:1001 ack 1 [ce]
-         150  >  .E ack 1001",
+         110  >  .E ack 1001",
     );
 }
 
@@ -277,13 +293,13 @@ fn data_that_is_sent_again_is_ecn_capable_too() {
 }
 
 #[test]
-fn prague_sends_ect1_and_its_acknowledgements_are_not_ecn_capable() {
-    // RFC 9331 section 4.1.
+fn prague_sends_ect1_on_acknowledgements_too() {
+    // RFC 9331 section 4.1; Linux's accurate ECN.
     Script::new(Role::Client, "prague", |_| {}).run(
         "0    app open
          0    >  SEWA [not-ect]
          100  <  S.W ack 1 win 64000 mss 1000 wscale 7
-         100  >  .W 1:1 [not-ect]
+         100  >  .W 1:1 [ect1]
          100  app write 1000
          100  >  P.EA 1:1001 [ect1]",
     );

@@ -167,7 +167,8 @@ fn a_reset_inside_the_window_but_not_at_its_start_is_challenged() {
 
 #[test]
 fn a_closed_endpoint_answers_with_a_reset() {
-    // RFC 9293 section 3.10.7.1, and so RFC 5961 section 3.2: a reset that came out of order is challenged, and comes again.
+    // RFC 9293 section 3.10.7.1, and so RFC 5961 section 3.2: a reset that came out of order is challenged, and comes
+    // again.
     Script::client("reno").established().run(
         "0    app write 1000
          0    >  P. 1:1001

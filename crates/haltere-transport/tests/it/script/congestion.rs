@@ -44,7 +44,8 @@ fn the_window_never_falls_below_two_segments() {
 
 #[test]
 fn reno_adds_one_segment_a_window_above_the_threshold() {
-    // RFC 5681 section 3.1: congestion avoidance. The nine segments that end the episode count, too (Linux): five add one.
+    // RFC 5681 section 3.1: congestion avoidance. The nine segments that end the episode count, too (Linux): five add
+    // one.
     after_one_loss(
         "reno",
         "200  <  .  ack 12001
@@ -61,8 +62,8 @@ fn reno_adds_one_segment_a_window_above_the_threshold() {
 
 #[test]
 fn cubic_halts_its_growth_at_the_old_window() {
-    // RFC 9438 section 4.2: with W_max = 10, K = cbrt(10 * 0.3 / 0.4) = 1.96 s, so the first round trips gain little: the
-    // window at 0.2 s is 10 - 0.4 * 1.76^3 = 7.8 (8 in Linux's whole segments).
+    // RFC 9438 section 4.2: with W_max = 10, K = cbrt(10 * 0.3 / 0.4) = 1.96 s, so the first round trips gain little:
+    // the window at 0.2 s is 10 - 0.4 * 1.76^3 = 7.8 (8 in Linux's whole segments).
     Script::client("cubic").established().run(&format!(
         "{ONE_LOSS}
          101  <  .  ack 1 sack 1001:10001

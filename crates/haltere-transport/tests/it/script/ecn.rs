@@ -132,6 +132,28 @@ fn a_mark_is_echoed_until_the_sender_answers() {
 }
 
 #[test]
+fn the_first_mark_is_echoed_at_once_without_quick_acknowledgements() {
+    slow_server("reno").established().run(
+        "0    <  .  1:1001 ack 1 [ce]
+         0    >  .E ack 1001
+         1    <  .  1001:2001 ack 1 [ce]
+         41   >  .E ack 2001",
+    );
+}
+
+#[test]
+fn the_answer_counts_without_data() {
+    // Linux takes CWR from stacks that do not wait for data.
+    server("reno").established().run(
+        "0    <  .  1:1001 ack 1 [ce]
+         0    >  .E ack 1001
+         1    <  .W 1001:1001 ack 1
+         2    <  .  1001:2001 ack 1 [ect0]
+         2    >  .  ack 2001",
+    );
+}
+
+#[test]
 fn a_mark_with_the_answer_is_echoed_anew() {
     // RFC 3168 section 6.1.3: the CE of the segment with CWR counts.
     server("reno").established().run(

@@ -189,7 +189,8 @@ fn a_syn_ack_that_comes_again_is_acknowledged_again() {
 
 #[test]
 fn the_third_segment_may_carry_data() {
-    // RFC 9293 section 3.10.7.4: first the acknowledgement, then the text. The first segments are acknowledged at once (Linux).
+    // RFC 9293 section 3.10.7.4: first the acknowledgement, then the text. The first segments are acknowledged at once
+    // (Linux).
     Script::server("reno").run(
         "0    <  S  win 64000 mss 1000
          0    >  S. ack 1

@@ -1,5 +1,5 @@
-//! Short scripts of one TCP endpoint: a segment comes in, a segment is expected. Each states what an RFC says, or what Linux
-//! 6.1 does if the comment says so. `table.rs` has the form of a script.
+//! Short scripts of one TCP endpoint: a segment comes in, a segment is expected. Each states what an RFC says, or what
+//! Linux 6.1 does if the comment says so. `table.rs` has the form of a script.
 
 mod accurate_ecn;
 mod close;

@@ -269,3 +269,24 @@ fn the_timestamp_of_what_acknowledges_unsent_data_does_not_count() {
          50   >  .  ack 2001 ecr 10",
     );
 }
+
+#[test]
+fn a_hole_that_is_filled_late_brings_quick_acknowledgements() {
+    // Linux measures gaps between segments in order: 340 ms, more than the timeout of 300 ms, not 250 ms.
+    let mut lines = String::new();
+    for i in 0..16 {
+        let (start, end) = (1000 * i + 1, 1000 * i + 1001);
+        lines += &format!("0  <  .  {start}:{end} ack 1\n0  >  .  ack {end}\n");
+    }
+    Script::server("reno").established().run(&format!(
+        "{lines}
+         10   <  .  16001:17001 ack 1
+         50   >  .  ack 17001
+         100  <  .  18001:19001 ack 1
+         100  >  .  ack 17001 sack 18001:19001
+         350  <  .  17001:18001 ack 1
+         350  >  .  ack 19001
+         360  <  .  19001:20001 ack 1
+         360  >  .  ack 20001"
+    ));
+}

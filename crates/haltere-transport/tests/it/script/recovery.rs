@@ -168,8 +168,8 @@ fn a_sack_block_of_unsent_data_is_ignored() {
 
 #[test]
 fn proportional_rate_reduction_sends_one_for_two() {
-    // RFC 6937 section 3.1: from ten to five, after k deliveries ceil(k 5 / 10) were sent: 2, 2, 3, 3. With five in flight one
-    // goes for each that is delivered beyond.
+    // RFC 6937 section 3.1: from ten to five, after k deliveries ceil(k 5 / 10) were sent: 2, 2, 3, 3. With five in
+    // flight one goes for each that is delivered beyond.
     Script::client("reno").established().run(
         "0    app write endless
          0    >  .  1:10001

@@ -9,14 +9,13 @@
 //!   500  quiet                      nothing was sent until then
 //! ```
 //!
-//! Times are in ms since the end of the handshake (see [`Script::established`]), which took 100 ms. Sequence numbers count
-//! from the SYN, which is 0: the first byte of data is 1, in both directions.
+//! Times are in ms since the end of the handshake (see [`Script::established`]), which took 100 ms. Sequence numbers
+//! count from the SYN, which is 0: the first byte of data is 1, in both directions.
 //!
-//! A segment is: flags (`S F R P . E W A`, `.` for ACK), payload `start:end`, then `ack N`, `win BYTES`, `sack a:b,c:d`,
-//! `mss N`, `wscale N`, `sackOK`, `ts`, `ecr MS` (our clock at that time), `val MS`, `[ect0]` or `[ce]`,
-//! `counts ECT0,CE,ECT1` or `counts none` (the AccECN option).
-//! Of a segment that is expected, flags (but for P), payload and what the line names are compared. Every segment that we send
-//! must be expected, at its time.
+//! A segment is: flags (`S F R P . E W A`, `.` for ACK), payload `start:end`, then `ack N`, `win BYTES`,
+//! `sack a:b,c:d`, `mss N`, `wscale N`, `sackOK`, `ts`, `ecr MS` (our clock at that time), `val MS`, `[ect0]` or `[ce]`,
+//! `counts ECT0,CE,ECT1` or `counts none` (the AccECN option). Of a segment that is expected, flags (but for P),
+//! payload and what the line names are compared. Every segment that we send must be expected, at its time.
 
 use haltere_congestion::CongestionParams;
 use haltere_transport::{Connection, EcnCounts, Flags, Info, Role, SackBlocks, Segment, TcpParams, Timestamps};

@@ -140,7 +140,8 @@ fn the_standards_rule_has_a_floor_of_one_timeout() {
 
 #[test]
 fn a_real_timeout_repairs_in_slow_start() {
-    // RFC 5682 section 2.1 step 2: F-RTO tries two new segments; a duplicate (step 3a) shows the loss, and repair goes on.
+    // RFC 5682 section 2.1 step 2: F-RTO tries two new segments; a duplicate (step 3a) shows the loss, and repair goes
+    // on.
     plain().established().run(
         "0    app write endless
          0    >  .  1:10001
@@ -193,6 +194,19 @@ fn a_timeout_forgets_nothing_that_is_sacked() {
          133  >  .  1:1001
          433  >  .  1:1001
          433  is sacked 2 timeouts 1",
+    );
+}
+
+#[test]
+fn what_the_receiver_takes_back_is_sent_again_after_half_a_round_trip() {
+    // RFC 2018 section 8. Linux: an acknowledgement up to a segment that was SACKed waits for others, here 50.6 ms.
+    plain().established().run(
+        "0    app write 10000
+         0    >  P. 1:10001
+         100  <  .  ack 1 sack 2001:3001
+         110  <  .  ack 2001
+         160.625  >  .  2001:3001
+         161  is sacked 0 timeouts 1 state Loss",
     );
 }
 

@@ -73,7 +73,8 @@ fn a_reported_duplicate_was_delivered() {
 
 #[test]
 fn an_ecn_echo_in_the_episode_keeps_the_reduction() {
-    // RFC 3168 section 6.1.2: the mark called for the reduction, whatever became of the loss (Linux clears the undo marker).
+    // RFC 3168 section 6.1.2: the mark called for the reduction, whatever became of the loss (Linux clears the undo
+    // marker).
     Script::new(Role::Client, "reno", |tcp| tcp.ecn = true).peer(|p| p.ecn = true).with_timestamps().established().run(
         "0    app write 10000
          0    >  P. 1:10001

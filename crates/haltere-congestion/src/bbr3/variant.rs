@@ -1,0 +1,60 @@
+//! The draft and the authors' code, and the constants by which they differ.
+
+use super::Gain;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whose rules hold where the draft and the authors' code differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Variant {
+    /// Those of draft-ietf-ccwg-bbr-06.
+    #[default]
+    Draft,
+    /// Those of the authors' code for Linux (github.com/google/bbr, branch v3, `tcp_bbr.c`). Constants are in 256ths.
+    /// Growth of the bandwidth is noticed at any acknowledgement, not only at the end of a round, so a probe lasts
+    /// longer. The flight is that at the next departure. Only a probe that ProbeRTT did not cut short renews the
+    /// bandwidth filter. Fast recovery restores no window, and a spurious loss no phase. Startup counts
+    /// acknowledgements with losses, not ranges. Drain has no limit in rounds.
+    Linux,
+}
+
+/// The constants of a variant.
+#[derive(Debug, PartialEq)]
+pub(super) struct Rules {
+    pub startup: Gain,
+    pub drain: Gain,
+    pub down: Gain,
+    /// What is left of a bound after a loss (beta).
+    pub kept: Gain,
+    /// The share of inflight_longterm that is left free for others.
+    pub headroom: Gain,
+    /// The loss rate that a probe may cause (LossThresh).
+    pub loss_thresh: Gain,
+}
+
+const DRAFT: Rules = Rules {
+    startup: Gain::percent(277),
+    drain: Gain::percent(50),
+    down: Gain::percent(90),
+    kept: Gain::percent(70),
+    headroom: Gain::percent(15),
+    loss_thresh: Gain::percent(2),
+};
+const LINUX: Rules = Rules {
+    startup: Gain::ratio(710, 256),
+    drain: Gain::ratio(1000, 2885),
+    down: Gain::ratio(91, 100),
+    kept: Gain::ratio(180, 256),
+    headroom: Gain::ratio(15, 100),
+    loss_thresh: Gain::ratio(2, 100),
+};
+
+impl Variant {
+    pub(super) const fn rules(self) -> &'static Rules {
+        match self {
+            Variant::Draft => &DRAFT,
+            Variant::Linux => &LINUX,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A live network: the hosts and links of a plan, without its flows, for programs that a user starts.
+//!
+//! A thread has the router. The links can be changed while packets are on them. The network goes with its value.
+
+use crate::clock::Monotonic;
+use crate::endpoint::host_names;
+use crate::error::WireError;
+use crate::fabric::{Fabric, FabricParams, Steering, node_mac};
+use crate::namespace::{Namespace, Topology, add_neighbour, configure, join, node_address, port_name};
+use crate::port::packet::PacketPort;
+use crate::program::{Place, Program, Start, see_hosts};
+use crate::router::{Router, Watch};
+use crate::schedule::PriorityGuard;
+use crate::stats::Snapshot;
+use crate::sys;
+use crate::world::hosts;
+use haltere_plan::Plan;
+use haltere_plan::fabric::FabricPlan;
+use haltere_units::{Dur, Time};
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the router looks for changes.
+const ATTENTION: Dur = Dur::from_ms(20);
+/// How long a server may take to open a port before the user's program starts.
+const MOMENT: Duration = Duration::from_secs(2);
+/// Frames that a port holds.
+const SLOTS: usize = 4096;
+/// Of the interface outside.
+const MTU: u32 = 1500;
+
+/// A live network; dropped, it goes.
+#[derive(Debug)]
+pub struct LiveNetwork {
+    plan: Mutex<Plan>,
+    topology: Topology,
+    /// Programs beside the user's.
+    servers: Mutex<Vec<Program>>,
+    /// Its hosts.
+    nodes: Vec<usize>,
+    router: Mutex<Routing>,
+    seen: Arc<Mutex<Option<Snapshot>>>,
+    /// The file that its hosts see as `/etc/hosts`.
+    names: PathBuf,
+}
+
+/// The thread with the router. It ends once nobody can send it changes.
+#[derive(Debug)]
+struct Routing {
+    changes: Option<mpsc::Sender<Plan>>,
+    thread: Option<JoinHandle<Result<(), WireError>>>,
+}
+
+impl LiveNetwork {
+    /// The network of that plan, with a host for each node between which its flows run. The node `outside` has no namespace of its own:
+    /// it is where this thread is.
+    pub fn new(plan: &Plan, outside: Option<usize>) -> Result<LiveNetwork, WireError> {
+        let mut wanted = hosts(plan)?;
+        wanted.retain(|(nodes, _)| outside.is_none_or(|node| !nodes.contains(&node)));
+        let topology = Topology::build_for(&wanted, true)?;
+        let mut ports = topology.nodes();
+        if let Some(node) = outside {
+            attach_here(&topology, node)?;
+            ports.push(node);
+        }
+        let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
+        let params = FabricParams { plan: network, ports: ports.clone(), steering: Steering::ByAddress, isn_bits: 0 };
+        let fabric = Fabric::new(params)?;
+        let opened = topology.router.enter(|| {
+            Ok(ports.iter().map(|&node| PacketPort::open(&port_name(node), SLOTS)).collect::<Result<Vec<_>, _>>())
+        });
+        let opened = opened.map_err(|e| WireError::os("entering the router's namespace", e))??;
+        let names = std::env::temp_dir().join(format!("haltere-hosts-{}", std::process::id()));
+        fs::write(&names, host_names(plan)).map_err(|e| WireError::os("writing the names of the hosts", e))?;
+        let seen = Arc::new(Mutex::new(None));
+        let (changes, hear) = mpsc::channel();
+        let attentive = Attentive { changes: hear, next: Time::ZERO, seen: Arc::clone(&seen), plan: plan.clone() };
+        let thread = Some(std::thread::spawn(move || route(fabric, opened, attentive)));
+        let router = Mutex::new(Routing { changes: Some(changes), thread });
+        Ok(LiveNetwork {
+            plan: Mutex::new(plan.clone()),
+            topology,
+            servers: Mutex::default(),
+            nodes: ports,
+            router,
+            seen,
+            names,
+        })
+    }
+    /// From now on its links are those of this plan, whose nodes and links are the same but for their parameters.
+    pub fn change(&self, plan: &Plan) -> Result<(), WireError> {
+        let ends = |plan: &Plan| plan.links.iter().map(|link| (link.from, link.to)).collect::<Vec<_>>();
+        let mut now = lock(&self.plan);
+        if ends(plan) != ends(&now) {
+            return Err(WireError::plan("set", "the nodes and links must stay, only their parameters may change"));
+        }
+        // A queue that cannot be made is refused here, where somebody hears of it.
+        Fabric::new(FabricParams {
+            plan: plan.fabric(),
+            ports: Vec::new(),
+            steering: Steering::ByAddress,
+            isn_bits: 0,
+        })?;
+        *now = plan.clone();
+        let mut router = lock(&self.router);
+        match router.changes.as_ref().map(|changes| changes.send(plan.clone())) {
+            Some(Ok(())) => Ok(()),
+            _ => router.ended(),
+        }
+    }
+    /// The nodes that are hosts.
+    pub fn nodes(&self) -> Vec<usize> {
+        self.nodes.clone()
+    }
+    /// Starts a program in that host, until this network goes. It has a moment to open a port.
+    pub fn serve(&self, host: &str, words: Vec<String>, environment: Vec<(String, String)>) -> Result<(), WireError> {
+        let namespace = self.namespace(host)?;
+        let name = words.first().cloned().unwrap_or_default();
+        let (folder, hosts) = (std::env::temp_dir(), self.names.clone());
+        let environment = environment.into_iter().collect();
+        let start = Start { words, environment, folder, hosts, line: None };
+        let before = namespace.enter(sockets).unwrap_or(0);
+        let program = Program::start(&namespace, start, &Place::default())?;
+        let patience = Instant::now() + MOMENT;
+        while program.status().is_none() && Instant::now() < patience && namespace.enter(sockets).unwrap_or(0) <= before
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(status) = program.status().filter(|status| *status != 0) {
+            let what = format!("server `{name}` in {host}: ended with status {status}: {}", program.last_words());
+            return Err(WireError::Program(what));
+        }
+        lock(&self.servers).push(program);
+        Ok(())
+    }
+    fn namespace(&self, host: &str) -> Result<Namespace, WireError> {
+        let plan = lock(&self.plan);
+        let Some(&node) = self.nodes.iter().find(|node| plan.nodes[**node] == host) else {
+            let names: Vec<&str> = self.nodes.iter().map(|&node| plan.nodes[node].as_str()).collect();
+            let rule = format!("must be one of `{}`", names.join("`, `"));
+            return Err(WireError::plan("host", format!("{rule}, got `{host}`")));
+        };
+        let found = self.topology.host(node).map_or_else(Namespace::current, |host| host.namespace.again());
+        found.map_err(|e| WireError::os("entering a host", e))
+    }
+    /// What the router counted, not long ago. `None`: it has just begun.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        lock(&self.seen).clone()
+    }
+    /// Runs a program in the host of that node with this process's terminal, and waits for its end: its exit status, or 128 and the
+    /// signal's number.
+    pub fn run(&self, host: &str, words: &[String], environment: &[(String, String)]) -> Result<i32, WireError> {
+        let host = self.namespace(host)?;
+        let name = words.first().cloned().unwrap_or_default();
+        if !Place::default().has(&name) {
+            return Err(WireError::Missing(format!("`{name}` must be a program of this machine, found none in PATH")));
+        }
+        let names = self.names.clone();
+        let ran = std::thread::scope(|scope| {
+            let inside = || -> io::Result<i32> {
+                host.stay()?;
+                see_hosts(&names)?;
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]).envs(environment.iter().cloned());
+                sys::die_with_parent(&mut command);
+                let status = command.status()?;
+                Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+            };
+            scope.spawn(inside).join()
+        });
+        let ran = ran.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
+        ran.map_err(|e| WireError::os(format!("starting `{name}`"), e))
+    }
+}
+
+impl Routing {
+    /// It has ended: why.
+    fn ended(&mut self) -> Result<(), WireError> {
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.map_or(Ok(()), |ended| ended.unwrap_or_else(|_| Err(WireError::plan("router", "panicked"))))
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for LiveNetwork {
+    fn drop(&mut self) {
+        lock(&self.servers).clear();
+        let mut router = lock(&self.router);
+        router.changes = None;
+        // Why it ended was said, or nobody asks.
+        let _ = router.ended();
+        let _ = fs::remove_file(&self.names);
+    }
+}
+
+/// How many sockets the calling thread's namespace has.
+fn sockets() -> io::Result<usize> {
+    let count = |table| fs::read_to_string(format!("/proc/thread-self/net/{table}")).map(|text| text.lines().count());
+    Ok(["tcp", "tcp6", "udp", "udp6"].into_iter().filter_map(|table| count(table).ok()).sum())
+}
+
+/// The node's interface in the calling thread's namespace.
+fn attach_here(topology: &Topology, node: usize) -> Result<(), WireError> {
+    let here = Namespace::current().map_err(|e| WireError::os("finding this network namespace", e))?;
+    let name = format!("hl{}", std::process::id());
+    join(&topology.router, &here, node, (&name, true), MTU)?;
+    let others: Vec<usize> = topology.nodes();
+    let known = topology
+        .hosts
+        .iter()
+        .try_for_each(|host| host.namespace.enter(|| add_neighbour(node_address(node), node_mac(node))));
+    let done = known.and_then(|()| here.enter(|| configure(node, &name, None, &others, &[])));
+    done.map_err(|e| WireError::os("addresses of the host outside", e))
+}
+
+/// Ends the router if nobody can change it any more, and carries changes out.
+struct Attentive {
+    changes: mpsc::Receiver<Plan>,
+    next: Time,
+    seen: Arc<Mutex<Option<Snapshot>>>,
+    plan: Plan,
+}
+
+impl Watch for Attentive {
+    fn turn(&mut self, router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
+        if now < self.next {
+            return ControlFlow::Continue(());
+        }
+        self.next = now + ATTENTION;
+        *lock(&self.seen) = Some(router());
+        ControlFlow::Continue(())
+    }
+    fn next(&self) -> Option<Time> {
+        Some(self.next)
+    }
+    fn change(&mut self, fabric: &mut Fabric, now: Time) -> ControlFlow<()> {
+        loop {
+            match self.changes.try_recv() {
+                Ok(plan) => {
+                    for (index, (old, new)) in self.plan.links.iter().zip(&plan.links).enumerate() {
+                        if old != new {
+                            // It was made once before, when the change was asked for.
+                            let _ = fabric.change(now, index, new.clone(), old.queue != new.queue);
+                        }
+                    }
+                    self.plan = plan;
+                }
+                Err(mpsc::TryRecvError::Empty) => return ControlFlow::Continue(()),
+                Err(mpsc::TryRecvError::Disconnected) => return ControlFlow::Break(()),
+            }
+        }
+    }
+}
+
+fn route(fabric: Fabric, ports: Vec<PacketPort>, mut watch: Attentive) -> Result<(), WireError> {
+    let guard = PriorityGuard::for_router(Dur::ZERO);
+    let mut router = Router::new(fabric, ports)?;
+    router.schedule = guard.schedule();
+    let mut clock = Monotonic::start(Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
+    router.run(&mut clock, &mut watch, Dur::ZERO)
+}

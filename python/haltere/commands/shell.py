@@ -1,0 +1,325 @@
+"""`haltere shell`, `exec` and `link`: a live network with programs in its hosts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import HaltereError, InputError
+from ._common import Commands
+from .router import LINE, link_toml
+
+if TYPE_CHECKING:
+    from .. import _core
+    from ..api import Scenario
+
+#: Names the socket of the network in which a program runs.
+_NETWORK = "HALTERE_NETWORK"
+#: Set in the user namespace that a command made for itself.
+_INSIDE = "HALTERE_USER_NAMESPACE"
+#: The two ends of `haltere link`.
+_ENDS = ["inside", "outside"]
+#: From the first look at the counters to the second.
+_BETWEEN_S = 0.5
+_SHELL = os.environ.get("SHELL") or "/bin/sh"
+
+
+def add(to: Commands) -> None:
+    """Adds to the command line."""
+    shell = to.add(
+        "shell",
+        _shell,
+        "start the network of an experiment and give a shell in one of its hosts",
+        "example:\n  haltere shell experiment.toml c1\n\n"
+        "The links and queues are the experiment's; its traffic does not run. Hosts see each other by name. In the shell,\n"
+        "`haltere network` prints rates, queues and drops, and `haltere network KEY=VALUE` changes it.\n"
+        "The network goes with the shell. Needs root, or a machine whose users may make namespaces.",
+    )
+    shell.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
+    shell.add_argument("host", nargs="?", metavar="HOST", help="a host of the experiment (default: the first)")
+    run = to.add(
+        "exec",
+        _exec,
+        "run a program in a host of an experiment's network",
+        "example:\n  haltere exec experiment.toml c1 --server 's1: iperf3 -s' -- iperf3 -c s1\n\n"
+        "The network is that of `haltere shell`. The exit status is the program's.",
+    )
+    run.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
+    run.add_argument("host", metavar="HOST", help="a host of the experiment")
+    _server(run, "HOST: COMMAND")
+    _command(run)
+    link = to.add(
+        "link",
+        _link,
+        "run a program behind one emulated link",
+        "examples:\n"
+        "  haltere link --rate 10Mbit --delay 20ms --queue fq_codel -- curl http://outside:8000/\n"
+        "  haltere link --rate-up 1Mbit --rate-down 16Mbit --delay 15ms --server 'iperf3 -s' -- iperf3 -c outside\n\n"
+        "The program runs in a host `inside`. The other end of the link, `outside`, is this machine as it is without\n"
+        "the command: as root, its programs listen there; as another user, those of --server. Options hold for both\n"
+        "directions, or for one: --rate-up, --delay-down. Without a program, a shell starts.",
+    )
+    for name, (what, about) in LINE.items():
+        link.add_argument(f"--{name}", metavar=what, help=about)
+        for side in ("up", "down"):
+            link.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
+    link.add_argument(
+        "--trace",
+        metavar="UP,DOWN",
+        help="two files of Mahimahi, each line the millisecond at which a packet of 1500 bytes may leave, instead of rates",
+    )
+    _server(link, "COMMAND")
+    _command(link)
+    network = to.add(
+        "network",
+        _network,
+        "print or change the network around this shell",
+        "examples:\n  haltere network\n  haltere network rate=5Mbit delay=40ms\n  haltere network topology.dumbbell.bottleneck.queue=codel\n\n"
+        "Works in a shell or a program that `haltere shell`, `exec` or `link` started. Of `haltere link`, the keys are those of\n"
+        "its options; of an experiment, those of `haltere run --set`.",
+    )
+    network.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="a key of the experiment and its new value")
+
+
+def _server(one: argparse.ArgumentParser, form: str) -> None:
+    one.add_argument("--server", action="append", default=[], metavar=f"'{form}'", help="a program to run beside it")
+
+
+def _command(one: argparse.ArgumentParser) -> None:
+    one.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+
+
+def _shell(args: argparse.Namespace) -> int:
+    scenario = _loaded(args.file)
+    return _stand(scenario, args.host, [_SHELL], {}, _of_experiment(scenario))
+
+
+def _exec(args: argparse.Namespace) -> int:
+    servers: dict[str, list[list[str]]] = {}
+    for one in args.server:
+        host, colon, words = one.partition(":")
+        if not colon or not words.strip():
+            raise InputError(f"exec: --server must be 'HOST: COMMAND', got `{one}`")
+        servers.setdefault(host.strip(), []).append(_words(words))
+    scenario = _loaded(args.file)
+    return _stand(scenario, args.host, _given(args, "exec"), servers, _of_experiment(scenario))
+
+
+def _link(args: argparse.Namespace) -> int:
+    command, servers = _given(args, "") or [_SHELL], {"outside": [_words(one) for one in args.server]}
+    return _stand(_link_scenario(args), "inside", command, servers, _of_link(args), outside="outside")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"--server must be a command as a shell reads it, got `{text}`: {error}") from None
+    if not words:
+        raise InputError("--server must name a program, got nothing")
+    return words
+
+
+def _given(args: argparse.Namespace, command: str) -> list[str]:
+    words: list[str] = args.words[1:] if args.words[:1] == ["--"] else args.words
+    if not words and command:
+        raise InputError(f"{command}: a program must follow `--`, got none; `haltere shell` gives a shell")
+    return words
+
+
+def _loaded(path: Path) -> Scenario:
+    from ..api import Scenario
+
+    scenario = Scenario.load(path)
+    points = scenario.points()
+    if len(points) > 1:
+        raise InputError(f"{path}: sweep must be left out here, got {len(points)} points; there is one network")
+    return scenario
+
+
+def _link_scenario(args: argparse.Namespace) -> Scenario:
+    """The link of these options as an experiment. Its errors name options."""
+    from ..api import Scenario
+
+    traces = args.trace.split(",") if args.trace else []
+    if traces and (len(traces) != 2 or any(getattr(args, f"rate{side}") for side in ("", "_up", "_down"))):
+        raise InputError(f"link: --trace must be two files, UP,DOWN, and no --rate, got `{args.trace}`")
+    up, down = (f"trace = {json.dumps(str(Path(one).resolve()))}\n" for one in traces) if traces else ("", "")
+    text = (
+        f'duration = "1s"\n[topology.chain]\nnodes = {json.dumps(_ENDS)}\n'
+        f"[[topology.chain.links]]\n{up}{link_toml(args, 'up')}\n"
+        f"[topology.chain.links.reverse]\n{down}{link_toml(args, 'down')}\n"
+        '[[traffic]]\nkind = "ping"\nfrom = "inside"\nto = "outside"\n'
+    )
+    try:
+        return Scenario.from_toml(text, "link")
+    except InputError as error:
+        # The line and the path are those of a file that the user never saw.
+        text = re.sub(r"^link(:\d+)?: ", "", str(error))
+        raise InputError(f"link: {re.sub(r'topology.chain.links.0.(reverse)?[.:]? ?', '--', text)}") from None
+
+
+def _stand(
+    scenario: Scenario,
+    host: str | None,
+    command: Sequence[str],
+    servers: Mapping[str, Sequence[Sequence[str]]],
+    change: _Change,
+    outside: str | None = None,
+) -> int:
+    """Starts the network, runs the servers and the command, and takes it down; the command's exit status."""
+    from .. import _core
+
+    _enter_user_namespace()
+    network = _core.LiveNetwork(scenario._core, outside)
+    try:
+        with _desk(network, change) as path, _signals_are_the_programs():
+            environment = [(_NETWORK, path)]
+            for where, commands in servers.items():
+                for words in commands:
+                    network.serve(where, list(words), environment)
+            status: int = network.run(host or network.hosts[0], list(command), environment)
+            return status
+    finally:
+        network.close()
+
+
+def _enter_user_namespace() -> None:
+    """A user who may make no network namespace gets a user namespace first: this command starts again inside of it."""
+    if os.geteuid() == 0 or _INSIDE in os.environ:
+        return
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        raise InputError("making network namespaces needs root, or the program `unshare` (util-linux)")
+    os.environ[_INSIDE] = "1"
+    sys.stdout.flush()
+    os.execv(unshare, [unshare, "-Urn", sys.executable, "-P", "-m", "haltere", *sys.argv[1:]])
+
+
+@contextmanager
+def _signals_are_the_programs() -> Iterator[None]:
+    """Ctrl-C is for the program, which has the same terminal."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _desk(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
+    """A socket at which `haltere network` asks; gives its path."""
+    folder = tempfile.mkdtemp(prefix="haltere-network-")
+    path = os.path.join(folder, "socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(path)
+        listener.listen()
+        threading.Thread(target=_answer_all, args=(listener, network, change), daemon=True).start()
+        try:
+            yield path
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+#: Makes the experiment with these changes, in the order in which they were asked for.
+_Change = Callable[[Sequence[str]], "Scenario"]
+
+
+def _answer_all(listener: socket.socket, network: _core.LiveNetwork, change: _Change) -> None:
+    while True:
+        try:
+            line, _ = listener.accept()
+        except OSError:
+            return
+        with line, line.makefile("rw", encoding="utf-8") as stream:
+            try:
+                changes = json.loads(stream.readline())
+                if changes:
+                    network.change(change(changes)._core)
+                answer = {"network": json.loads(network.snapshot())}
+            except HaltereError as error:
+                answer = {"error": str(error)}
+            except ValueError:
+                answer = {"error": "not understood"}
+            stream.write(json.dumps(answer) + "\n")
+
+
+def _of_experiment(scenario: Scenario) -> _Change:
+    """Changes by the keys of an experiment file."""
+    from ..api import parse_setting
+
+    kept: dict[str, Any] = {}
+
+    def change(settings: Sequence[str]) -> Scenario:
+        asked = kept | dict(parse_setting(one) for one in settings)
+        changed = scenario.with_values(asked)
+        kept.update(asked)
+        return changed
+
+    return change
+
+
+def _of_link(args: argparse.Namespace) -> _Change:
+    """Changes by the options of `haltere link`."""
+
+    def change(settings: Sequence[str]) -> Scenario:
+        asked = argparse.Namespace(**vars(args))
+        for one in settings:
+            key, equals, value = one.partition("=")
+            if not equals or key.removesuffix("-up").removesuffix("-down") not in LINE:
+                raise InputError(f"network: must be KEY=VALUE with a KEY of {', '.join(LINE)}, got `{one}`")
+            setattr(asked, key.replace("-", "_"), value)
+        changed = _link_scenario(asked)
+        vars(args).update(vars(asked))
+        return changed
+
+    return change
+
+
+def _network(args: argparse.Namespace) -> int:
+    before = {one["name"]: one for one in _asked(args.changes)["links"]}
+    time.sleep(_BETWEEN_S)
+    for link in _asked([])["links"]:
+        sent = link["sent_bytes"] - before[link["name"]]["sent_bytes"]
+        dropped = link["dropped_overlimit"] + link["dropped_congestion"]
+        print(
+            f"{link['name']}: {8e-6 * sent / _BETWEEN_S:.2f} Mbit/s now, {link['waiting_packets']} packets wait; in all {link['sent']} sent, "
+            f"{dropped} dropped, {link['marked']} marked, {link['lost']} lost"
+        )
+    return 0
+
+
+def _asked(changes: Sequence[str]) -> Any:
+    """The counters of the network around this process, after these changes."""
+    path = os.environ.get(_NETWORK)
+    if path is None:
+        raise InputError(
+            "network: must run inside `haltere shell`, `exec` or `link`, and no network is around this process"
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        try:
+            line.connect(path)
+        except OSError:
+            raise HaltereError("network: the network around this process is gone") from None
+        with line.makefile("rw", encoding="utf-8") as stream:
+            stream.write(json.dumps(changes) + "\n")
+            stream.flush()
+            answer = json.loads(stream.readline())
+    if "error" in answer:
+        raise InputError(answer["error"])
+    return answer["network"]
