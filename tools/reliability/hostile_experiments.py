@@ -394,7 +394,9 @@ def packets(links: Any) -> int:
 
 def all_names(score: Score) -> None:
     """The part falls if it does not reach every name of every registry."""
-    score.needed.update(f"{registry} {name}" for registry, names in registries().items() for name in names if name != "program")  # the simulator runs none
+    score.needed.update(
+        f"{registry} {name}" for registry, names in registries().items() for name in names if name != "program"
+    )  # the simulator runs none
 
 
 def attack(
