@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
 from ..analysis import stats
-from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
@@ -41,8 +40,6 @@ class Worst:
     reference: Mean
     difference: Mean
     """Harm with the target less harm with the reference, seed by seed."""
-    searched: float
-    """The score of the worst candidate, with the seeds of the search."""
     cost: Cost
 
     @property
@@ -50,28 +47,24 @@ class Worst:
         """The difference is significant, and not small."""
         return bool(self.values) and self.difference.low > 0 and self.difference.mean >= self.scene.harm.least
 
+    @property
+    def left_out(self) -> str:
+        """A sentence on what was left out; empty if nothing was."""
+        named = ", ".join(self.removed)
+        return f"Left out, or with its plain value, since the harm does not need it: {named}." if named else ""
+
     def printed(self, value: Mean) -> str:
         """A value of the harm with its unit."""
         return f"{value.format(self.scene.harm.digits)} {self.scene.harm.unit}"
 
 
-class _Networks:
-    """Networks as candidates."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-
-    def score(self, runs: Sequence[Run]) -> float:
-        """The harm with the target less that with the reference."""
-        return self.scene.harm.of(runs[0]) - self.scene.harm.of(runs[1])
-
-    def candidate(self, values: Mapping[str, Any]) -> Candidate | str:
-        """A network as a candidate; or why there is none."""
-        try:
-            cores = tuple(core(values, self.scene, target) for target in (self.scene.target, self.scene.reference))
-        except InputError as error:
-            return str(error)
-        return Candidate(cores, self.score)
+def _candidate(values: Mapping[str, Any], scene: Scene) -> Candidate | str:
+    """A network as a candidate, whose score is the harm with the target less that with the reference; or why there is none."""
+    try:
+        cores = tuple(core(values, scene, target) for target in (scene.target, scene.reference))
+    except InputError as error:
+        return str(error)
+    return Candidate(cores, lambda runs: scene.harm.of(runs[0]) - scene.harm.of(runs[1]))
 
 
 def core(values: Mapping[str, Any], scene: Scene, target: Any) -> _core.Scenario:
@@ -86,31 +79,30 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
     ``keep``: the part of the score that must remain when conditions are left out or values rounded.
     """
     began = time.process_time()
-    scene, networks = space.scene, _Networks(space.scene)
+    scene = space.scene
     found = climb(
-        space.draw, networks.candidate, judge, budget, what=f"attack {scene.name}", quiet=quiet,
+        space.draw, lambda values: _candidate(values, scene), judge, budget, what=f"attack {scene.name}", quiet=quiet,
         printed_score=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {named(scene.reference)}",
     )  # fmt: skip
     if len(found.failed) == len(found.trials):
-        raise InputError(
-            f"attack: at least one network must have the harm, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
-        )
+        why = f"got none of {len(found.trials)}; {found.failed[0].outcome.error}"
+        raise InputError(f"attack: at least one network must have the harm, {why}")
     score = found.best.outcome.merit() if found.best else 0.0
     values: dict[str, Any] = {}
     removed: list[str] = []
     if found.best is not None and score > 0:
-        values, removed = _reduced(space, networks, judge, budget, dict(found.best.values), keep * score)
-    measured = _measured(networks, judge, budget, values) if values else (stats.mean([0.0]),) * 3
-    return Worst(scene, space, budget, found, values, removed, *measured, score, Cost.of(judge, began))
+        values, removed = _reduced(space, judge, budget, dict(found.best.values), keep * score)
+    measured = _measured(scene, judge, budget, values) if values else (stats.mean([0.0]),) * 3
+    return Worst(scene, space, budget, found, values, removed, *measured, Cost.of(judge, began))
 
 
 def _reduced(
-    space: Space, networks: _Networks, judge: Judge, budget: Budget, worst: dict[str, Any], least: float
+    space: Space, judge: Judge, budget: Budget, worst: dict[str, Any], least: float
 ) -> tuple[dict[str, Any], list[str]]:
     """The network without the conditions that the harm does not need, with few flows and few digits; and what was left out."""
 
     def holds(values: Mapping[str, Any]) -> bool:
-        candidate = networks.candidate(values)
+        candidate = _candidate(values, space.scene)
         if isinstance(candidate, str):
             return False
         (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
@@ -128,14 +120,11 @@ def _reduced(
     return shorter(values, free, holds), removed
 
 
-def _measured(networks: _Networks, judge: Judge, budget: Budget, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
+def _measured(scene: Scene, judge: Judge, budget: Budget, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
     """The harm with the target and with the reference, and the difference, with seeds that the search did not use."""
-    scene = networks.scene
     seeds = range(budget.seeds + 1, budget.seeds + 1 + FRESH)
-    sides = [
-        Candidate((core(values, scene, one),), lambda runs: scene.harm.of(runs[0]))
-        for one in (scene.target, scene.reference)
-    ]
+    both = (scene.target, scene.reference)
+    sides = [Candidate((core(values, scene, one),), lambda runs: scene.harm.of(runs[0])) for one in both]
     scores = judge.scores(sides, seeds)
     for one in scores:
         if isinstance(one, str):
@@ -166,12 +155,12 @@ def verdict(worst: Worst) -> str:
         f"{named(scene.reference)} in the same network"
     )
     beside = f", beside {named(scene.beside)}" if scene.beside is not None else ""
-    sure = (
-        ""
-        if worst.is_found
-        else f" This is no finding: the difference is below {scene.harm.least:g} {scene.harm.unit}, or its interval contains 0."
+    seeds = f"{worst.difference.n} seeds that the search did not use"
+    text = f"{figures}{beside} (difference {worst.printed(worst.difference)}, {seeds})."
+    small = f"below {scene.harm.least:g} {scene.harm.unit}"
+    return (
+        text if worst.is_found else f"{text} This is no finding: the difference is {small}, or its interval contains 0."
     )
-    return f"{figures}{beside} (difference {worst.printed(worst.difference)}, {worst.difference.n} seeds that the search did not use).{sure}"
 
 
 def text(worst: Worst, command: str) -> str:
@@ -180,9 +169,7 @@ def text(worst: Worst, command: str) -> str:
     other = scene.reference
     if scene.is_queue:  # another discipline would begin with its own limit
         other = {**({"kind": other} if isinstance(other, str) else other), "limit": worst.values["buffer"]}
-    place = (
-        f"{'topology.dumbbell.bottleneck.queue' if scene.is_queue else 'traffic.attacked.congestion'}={spelt(other)}"
-    )
+    key = "topology.dumbbell.bottleneck.queue" if scene.is_queue else "traffic.attacked.congestion"
     about = [
         f"{scene.harm.name} of {scene.name}: {scene.harm.about}.",
         "",
@@ -193,23 +180,14 @@ def text(worst: Worst, command: str) -> str:
         "",
         "The network:",
         *(f"  {key} = {value}{f': {KEYS[key][1]}' if KEYS[key][1] else ''}" for key, value in worst.values.items()),
-        *(
-            [f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."]
-            if worst.removed
-            else []
-        ),
+        *([worst.left_out] if worst.left_out else []),
         "",
         "  haltere run worst.toml",
-        f"  haltere run worst.toml --set '{place}' --out results/worst-reference",
+        f"  haltere run worst.toml --set '{key}={spelt(other)}' --out results/worst-reference",
         *([] if kernel_refuses(worst) else ["  haltere run worst.toml --world kernel"]),
     ]
     values = experiment(worst.values, scene, scene.target)
-    head = {
-        "title": values.pop("title"),
-        "duration": values.pop("duration"),
-        "warmup": values.pop("warmup"),
-        "seeds": FRESH,
-    }
+    head = {key: values.pop(key) for key in ("title", "duration", "warmup")} | {"seeds": FRESH}
     lines = [part for line in about for part in _wrapped(line)]
     return "\n".join(f"# {line}".rstrip() for line in lines) + "\n\n" + toml(head | values)
 

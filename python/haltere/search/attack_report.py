@@ -23,27 +23,22 @@ def write(worst: Worst, out: Path, command: str) -> Document:
 
 def _blocks(worst: Worst, out: Path) -> list[Block]:
     harm = worst.scene.harm
-    names = {key: key for key in worst.space.ranges}
-    label = f"{harm.name}, target less reference ({harm.unit})"
+    shown = pictures.Shown(f"{harm.name}, target less reference ({harm.unit})", digits=harm.digits)
     blocks: list[Block] = [Text(f"{harm.name}: {harm.about} ({harm.unit})."), Text(verdict(worst))]
     if worst.values:
         rows = [[key, str(value), KEYS[key][1] or "as above"] for key, value in worst.values.items()]
-        note = (
-            f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."
-            if worst.removed
-            else ""
-        )
-        blocks += [
-            Table("network", "The worst network", ["condition", "value", "meaning"], rows, note, left=3),
-            _result(worst),
-        ]
-    base = [key for key in ("rate", "rtt", "buffer", "queue", "control", "flows", "beside_flows") if key in names]
-    return [
-        *blocks,
-        pictures.table(worst.found, base, names, label, 1.0, harm.digits),
-        *pictures.figures(worst.found, worst.space.ranges, names, out / "figures", label, 1.0, None),
-        Bullets(_notes(worst)),
+        title, columns = "The worst network", ["condition", "value", "meaning"]
+        blocks += [Table("network", title, columns, rows, worst.left_out, left=3), _result(worst)]
+    every = ("rate", "rtt", "buffer", "queue", "control", "flows", "beside_flows")
+    base = [key for key in every if key in worst.space.ranges]
+    blocks += [
+        pictures.table(worst.found, base, shown),
+        *pictures.figures(worst.found, worst.space.ranges, shown, out / "figures"),
     ]
+    notes = worst.cost.notes(worst.found, worst.budget.trials, "networks")
+    if worst.values and (refused := kernel_refuses(worst)):
+        notes.append(f"The kernel world refuses this network: {refused}.")
+    return [*blocks, Bullets(notes)]
 
 
 def _result(worst: Worst) -> Table:
@@ -57,16 +52,8 @@ def _result(worst: Worst) -> Table:
     return Table("result", title, ["", scene.harm.name], rows)
 
 
-def _notes(worst: Worst) -> list[str]:
-    lines = worst.cost.notes(worst.found, worst.budget.trials, "networks")
-    if worst.values and (refused := kernel_refuses(worst)):
-        lines.append(f"The kernel world refuses this network: {refused}.")
-    return lines
-
-
 def to_dict(worst: Worst, out: Path) -> dict[str, Any]:
     """For programs."""
-
     has = bool(worst.values)
     return {
         "experiment": str(out / "worst.toml") if has else None, "harm": worst.scene.harm.name, "unit": worst.scene.harm.unit,

@@ -121,14 +121,8 @@ def climb(
                 break
             asked = [proposer.ask() for _ in range(min(budget.batch, budget.trials - len(found.trials)))]
             made = [candidate(values) for _, values in asked]
-            raced = iter(
-                race(
-                    judge,
-                    [one for one in made if isinstance(one, Candidate)],
-                    best.scores if best else None,
-                    budget.seeds,
-                )
-            )
+            raceable = [one for one in made if isinstance(one, Candidate)]
+            raced = iter(race(judge, raceable, best.scores if best else None, budget.seeds))
             for (trial, values), one in zip(asked, made, strict=True):
                 outcome = next(raced) if isinstance(one, Candidate) else Outcome(error=one)
                 own = -math.inf if outcome.error else outcome.merit(base)

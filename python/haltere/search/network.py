@@ -42,21 +42,12 @@ KEYS: dict[str, tuple[str, str]] = {
     "cross.load": ("5%..50%", "its load, as part of `rate`"),
     "cross.start": ("linear:0%..50%", "when it starts, as part of the run"),
     "late": ("5%..50%", "later start of the flows beside, or of every second flow under attack, as part of the run"),
-    "far": (
-        "50%..500%",
-        "longer round-trip time of half the flows under attack, as part of `rtt`; with `--rtt-fairness`",
-    ),
-}
+    "far": ("50%..500%", "longer round-trip time of half the flows under attack, as part of `rtt`; with `--rtt-fairness`"),
+}  # fmt: skip
 #: The conditions of every network, with the neutral value of those that have one.
 BASE: dict[str, Any] = {
-    "rate": None,
-    "rtt": None,
-    "buffer": None,
-    "queue": "drop_tail",
-    "control": "cubic",
-    "flows": 1,
-    "beside_flows": 1,
-}
+    "rate": None, "rtt": None, "buffer": None, "queue": "drop_tail", "control": "cubic", "flows": 1, "beside_flows": 1,
+}  # fmt: skip
 #: The conditions that a network may have.
 OPTIONAL = tuple(dict.fromkeys(key.partition(".")[0] for key in KEYS if key.partition(".")[0] not in BASE))
 
@@ -128,15 +119,11 @@ class Space:
         unused = _unused(scene)
         _check(over, optional or (), unused)
         always = frozenset(conditions_of(over)) | (frozenset({"far"}) if scene.far else frozenset())
-        chosen = [
-            one for one in (OPTIONAL if optional is None else optional) if one not in always and one not in unused
-        ]
+        asked = OPTIONAL if optional is None else optional
+        chosen = [one for one in asked if one not in always and one not in unused]
         wanted = {*BASE, *always, *chosen} - unused
-        ranges: dict[str, Range] = {
-            key: over.get(key) or parse_range(text, key)
-            for key, (text, _) in KEYS.items()
-            if key.partition(".")[0] in wanted
-        }
+        texts = {key: text for key, (text, _) in KEYS.items() if key.partition(".")[0] in wanted}
+        ranges = {key: over.get(key) or parse_range(text, key) for key, text in texts.items()}
         if "flows" in ranges and "flows" not in over and scene.harm.flows > 1:
             ranges["flows"] = parse_range(f"{scene.harm.flows}..4", "flows")
         return cls(scene, ranges, always, tuple(chosen))
@@ -218,13 +205,8 @@ def experiment(values: Mapping[str, Any], scene: Scene, target: Any) -> dict[str
         # Data of a pair crosses two of these links, and so do the ACKs.
         extra = rtt * number_of(values["far"]) / 100 / 4
         dumbbell["access_delays"] = ["0ms", _ms(extra), *["0ms"] * (pairs - 2)]
-    out = {
-        "title": f"{scene.harm.name} of {scene.name}",
-        "duration": f"{run_s:g}s",
-        "warmup": f"{scene.harm.warmup_s:g}s",
-        "topology": {"dumbbell": dumbbell},
-        "traffic": traffic,
-    }
+    out: dict[str, Any] = {"title": f"{scene.harm.name} of {scene.name}", "duration": f"{run_s:g}s"}
+    out |= {"warmup": f"{scene.harm.warmup_s:g}s", "topology": {"dumbbell": dumbbell}, "traffic": traffic}
     return out | {"measure": {"state": True}} if scene.harm.state else out
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis import metrics
-from ..analysis.stats import Mean
 from ..report.document import Block, Bullets, Document, Table, Text
 from ..runs.files import write_atomically
 from ..runs.records import short_keys
@@ -30,16 +29,16 @@ def _blocks(tuned: Tuned, out: Path) -> list[Block]:
     label = f"{q.metric} ({unit})" if unit else q.metric
     digits = max(one.digits, 2 if one.percent else 0)
     goal = "Highest" if q.maximise else "Lowest"
-    blocks: list[Block] = [
+    shown = pictures.Shown(label, q.sign * factor, digits, names, tuned.base)
+    return [
         Text(f"{goal} {q.metric} ({one.about}) over {', '.join(f'{names[key]} = {q.over[key]}' for key in keys)}."),
         Text(verdict(tuned)),
         _values(tuned, names),
         _result(tuned),
-        pictures.table(tuned.found, keys, names, label, q.sign * factor, digits),
-        *pictures.figures(tuned.found, q.over, names, out / "figures", label, q.sign * factor, tuned.base),
+        pictures.table(tuned.found, keys, shown),
+        *pictures.figures(tuned.found, q.over, shown, out / "figures"),
         Bullets(tuned.cost.notes(tuned.found, tuned.budget.trials, "candidates")),
     ]
-    return blocks
 
 
 def _values(tuned: Tuned, names: dict[str, str]) -> Table:
@@ -52,17 +51,12 @@ def _values(tuned: Tuned, names: dict[str, str]) -> Table:
     return Table("values", "Values", ["key", "best candidate", "best.toml"], rows, note)
 
 
-def _signed(tuned: Tuned) -> Mean:
-    """The difference of the metric; the search takes higher for better."""
-    return tuned.difference.scaled(tuned.question.sign)
-
-
 def _result(tuned: Tuned) -> Table:
     q = tuned.question
     rows = [
         ["the file", q.printed(tuned.before)],
         ["best.toml", q.printed(tuned.after)],
-        ["difference, seed by seed", q.printed(_signed(tuned))],
+        ["difference, seed by seed", q.printed(tuned.signed)],
     ]
     title = f"With {tuned.difference.n} seeds that the search did not use, and 95 % intervals"
     return Table("result", title, ["", q.metric], rows)
@@ -71,9 +65,8 @@ def _result(tuned: Tuned) -> Table:
 def to_dict(tuned: Tuned, out: Path) -> dict[str, Any]:
     """For programs."""
     q = tuned.question
-
     return {
         "experiment": str(out / "best.toml"), "metric": q.metric, "values": tuned.values, "better": tuned.better,
-        "file": tuned.before.to_dict(), "best": tuned.after.to_dict(), "difference": _signed(tuned).to_dict(),
+        "file": tuned.before.to_dict(), "best": tuned.after.to_dict(), "difference": tuned.signed.to_dict(),
         **tuned.found.counts(), **tuned.cost.to_dict(),
     }  # fmt: skip

@@ -85,6 +85,11 @@ class Tuned:
         """The interval of the difference lies above 0."""
         return bool(self.values) and self.difference.low > 0
 
+    @property
+    def signed(self) -> Mean:
+        """The difference of the metric; the search takes higher for better."""
+        return self.difference.scaled(self.question.sign)
+
 
 def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "", quiet: bool = False) -> Tuned:
     """Searches, leaves out what the result does not need, and compares the result with the file on fresh seeds."""
@@ -102,19 +107,11 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
             return str(error)
 
     found = climb(
-        build,
-        candidate,
-        judge,
-        budget,
-        what="search",
-        baseline=Outcome(base),
-        quiet=quiet,
-        printed_score=question.printed_score,
-    )
+        build, candidate, judge, budget, what="search", baseline=Outcome(base), quiet=quiet, printed_score=question.printed_score,
+    )  # fmt: skip
     if len(found.failed) == len(found.trials):
-        raise InputError(
-            f"search: at least one candidate must have the metric, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
-        )
+        why = f"got none of {len(found.trials)}; {found.failed[0].outcome.error}"
+        raise InputError(f"search: at least one candidate must have the metric, {why}")
     values = _reduced(question, budget, judge, found, base)
     best = question.scenario.with_values(values)
     fresh = range(budget.seeds + 1, budget.seeds + 1 + max(FRESH, budget.seeds))
@@ -182,6 +179,5 @@ def verdict(tuned: Tuned) -> str:
     if not tuned.values:
         return f"None of {len(tuned.found.trials)} candidates is better than the file: {q.metric} is {q.printed(tuned.before)}."
     figures = f"{q.metric} is {q.printed(tuned.after)} instead of {q.printed(tuned.before)}"
-    signed = Mean(q.sign * tuned.difference.mean, tuned.difference.half, tuned.difference.sd, tuned.difference.n)
     sure = "" if tuned.better else " The interval contains 0, so nothing better was shown."
-    return f"{figures} (difference {q.printed(signed)}, {tuned.difference.n} seeds that the search did not use).{sure}"
+    return f"{figures} (difference {q.printed(tuned.signed)}, {tuned.difference.n} seeds that the search did not use).{sure}"
