@@ -47,7 +47,7 @@ macro_rules! operator {
                 fn broken(left: u64, right: u64) -> ! {
                     panic!($message, left, right)
                 }
-                let other = other$(.$field)?;
+                let other: u64 = other$(.$field)?;
                 match self.0.$checked(other) {
                     Some(n) => $out(n),
                     None => broken(self.0, other),

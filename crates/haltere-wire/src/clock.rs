@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// A source of time that a loop can sleep on.
 pub trait Clock {
@@ -30,6 +31,20 @@ pub fn monotonic_ns() -> u64 {
     // The call cannot fail for this clock on Linux.
     let t = clock_gettime(Id::CLOCK_MONOTONIC).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
     t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+}
+
+/// Asks every 5 ms whether it is so, for at most that long. Returns whether it became so.
+pub fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = monotonic_ns() + limit.as_nanos() as u64;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if monotonic_ns() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Nanoseconds of the wall clock since 1970.

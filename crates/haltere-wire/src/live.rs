@@ -2,7 +2,7 @@
 //!
 //! A thread has the router. The links can be changed while packets are on them. The network goes with its value.
 
-use crate::clock::Monotonic;
+use crate::clock::{Monotonic, wait_for};
 use crate::endpoint::host_names;
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering, node_mac};
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the router looks for changes.
 const ATTENTION: Dur = Dur::from_ms(20);
@@ -110,8 +110,8 @@ impl LiveNetwork {
         })?;
         *now = plan.clone();
         let mut router = lock(&self.router);
-        match router.changes.as_ref().map(|changes| changes.send(plan.clone())) {
-            Some(Ok(())) => Ok(()),
+        match router.changes.as_ref().map(|changes| changes.send(plan.clone()).is_ok()) {
+            Some(true) => Ok(()),
             _ => router.ended(),
         }
     }
@@ -128,11 +128,7 @@ impl LiveNetwork {
         let start = Start { words, environment, folder, hosts, line: None };
         let before = namespace.enter(sockets).unwrap_or(0);
         let program = Program::start(&namespace, start, &Place::default())?;
-        let patience = Instant::now() + MOMENT;
-        while program.status().is_none() && Instant::now() < patience && namespace.enter(sockets).unwrap_or(0) <= before
-        {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for(MOMENT, || program.status().is_some() || namespace.enter(sockets).unwrap_or(0) > before);
         if let Some(status) = program.status().filter(|status| *status != 0) {
             let what = format!("server `{name}` in {host}: ended with status {status}: {}", program.last_words());
             return Err(WireError::Program(what));

@@ -5,6 +5,7 @@
 //! the last of it. Nothing of the program remains: on a machine with other work it is the first process of a namespace of its own, and
 //! the kernel ends such a namespace with its first process.
 
+use crate::clock::wait_for;
 use crate::error::WireError;
 use crate::namespace::Namespace;
 use crate::sys;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes that are kept of each output: the last ones.
 const KEPT: usize = 1 << 20;
@@ -203,10 +204,7 @@ impl Program {
     /// Ends it, first by asking, and gives what it wrote: to its outputs, then into its folder.
     pub fn finish(&mut self) -> Vec<(String, Output)> {
         self.terminate();
-        let patience = Instant::now() + GRACE;
-        while self.status().is_none() && Instant::now() < patience {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for(GRACE, || self.status().is_some());
         self.end_now();
         let names = ["stdout", "stderr"].map(String::from).into_iter();
         let written = names.zip(lock(&self.told).outputs.iter().map(Tail::output)).collect::<Vec<_>>();

@@ -50,6 +50,9 @@ impl From<PyErr> for Wrong {
     }
 }
 
+/// What Python's `make` gives: the object, its methods in the order of the kind, and what it shows with units.
+type Made = (Py<PyAny>, Vec<Option<Py<PyAny>>>, Vec<(String, String)>);
+
 impl Script {
     /// A mechanism of these parameters. `context` is set before its `__init__` runs.
     pub fn new(kind: &'static Kind, params: &Params, run: &Outside, context: &Bound<'_, PyDict>) -> PyResult<Script> {
@@ -57,7 +60,7 @@ impl Script {
         let parameters = serde_json::to_string(&params.parameters).unwrap_or_default();
         let given = (kind.name, source, folder, digest, parameters, kind.methods, context);
         let made = context.py().import(FIND)?.call_method1("make", given)?;
-        let (object, methods, shows): (Py<PyAny>, Vec<Option<Py<PyAny>>>, Vec<(String, String)>) = made.extract()?;
+        let (object, methods, shows): Made = made.extract()?;
         let shows = shows.iter().map(|(name, unit)| (kept(name), kept(unit))).collect();
         let fixed = Arc::new(Fixed { kind, reporter: Reporter::new(params, run), shows });
         Ok(Script { object, methods, fixed, has_failed: false })

@@ -3,6 +3,7 @@
 //! The server starts while the run is prepared, and the client at the flow's start. The flow's bytes are those that the network counts.
 
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
+use crate::clock::wait_for;
 use crate::error::WireError;
 use crate::namespace::{Namespace, node_address};
 use crate::program::{GRACE, Place, Program as Process, Start};
@@ -16,12 +17,10 @@ use nix::sys::epoll::EpollFlags;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a server may take until it is ready.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked at.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// The kind.
 pub(super) struct Program;
@@ -114,30 +113,32 @@ impl<'p> Pair<'p> {
         Ok(Ran { process, record, is_stopped: false })
     }
     fn wait_until_ready(&self, server: &Ran, host: &Namespace) -> Done {
-        let started = Instant::now();
-        loop {
-            let ready = match &self.plan.ready {
-                Ready::After(time) => started.elapsed() >= Duration::from_nanos(time.as_ns()),
+        let limit = match &self.plan.ready {
+            Ready::After(time) => Duration::from_nanos(time.as_ns()),
+            _ => PATIENCE,
+        };
+        let mut is_ready = false;
+        wait_for(limit, || {
+            is_ready = match &self.plan.ready {
+                Ready::After(_) => false,
                 Ready::Line(_) => server.process.wrote_line(),
                 Ready::Port(port) => host.enter(|| has_port(*port)).unwrap_or(false),
             };
-            if ready {
-                return Ok(());
-            }
-            if let Some(status) = server.process.status() {
-                let words = server.process.last_words();
-                return Err(self.failed(false, &format!("ended with status {status} before it was ready: {words}")));
-            }
-            if started.elapsed() > PATIENCE && !matches!(self.plan.ready, Ready::After(_)) {
-                let ready = match &self.plan.ready {
-                    Ready::Line(line) => format!("wrote no line with `{line}`"),
-                    _ => "opened no such port".into(),
-                };
-                let (limit, words) = (PATIENCE.as_secs(), server.process.last_words());
-                return Err(self.failed(false, &format!("{ready} within {limit} s: {words}")));
-            }
-            std::thread::sleep(LOOK);
+            is_ready || server.process.status().is_some()
+        });
+        let words = || server.process.last_words();
+        if is_ready {
+            return Ok(());
         }
+        if let Some(status) = server.process.status() {
+            return Err(self.failed(false, &format!("ended with status {status} before it was ready: {}", words())));
+        }
+        let missing = match &self.plan.ready {
+            Ready::After(_) => return Ok(()),
+            Ready::Line(line) => format!("wrote no line with `{line}`"),
+            Ready::Port(_) => "opened no such port".into(),
+        };
+        Err(self.failed(false, &format!("{missing} within {} s: {}", PATIENCE.as_secs(), words())))
     }
     fn failed(&self, is_client: bool, what: &str) -> WireError {
         let (side, words) = if is_client { ("client", &self.plan.client) } else { ("server", &self.plan.server) };
