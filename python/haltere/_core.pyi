@@ -618,6 +618,7 @@ def wire_run(
 def wire_router(scenario: Scenario, options: str, signals: int) -> None:
     """Is a router between two interfaces until the number of SIGTERM or SIGINT can be read from the descriptor ``signals``."""
 
+@final
 class LiveNetwork:
     """A live network of namespaces, with a host for each node between which the scenario's flows run."""
 

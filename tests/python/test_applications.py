@@ -13,7 +13,8 @@ import pytest
 
 import haltere as package
 from conftest import haltere
-from haltere import Results, catalogue, reference
+import reference
+from haltere import Results, catalogue
 from haltere.analysis import metrics, workloads
 from haltere.analysis.facts import Facts
 from haltere.analysis.measures import Run, by_point

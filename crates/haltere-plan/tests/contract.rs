@@ -184,7 +184,7 @@ fn each_kind_says_its_protocol_its_endpoints_and_what_may_be_measured() {
     let known: Vec<&str> = AppPlan::NAMES.iter().copied().filter(|kind| *kind != "arrivals").collect();
     assert_eq!(others, known, "a new kind belongs into this test");
     for kind in &kinds {
-        let is_tcp = !["cbr", "ping", "voip"].contains(&kind.kind());
+        let is_tcp = !["cbr", "ping", "voip", "program"].contains(&kind.kind());
         assert_eq!(kind.tcp().is_some(), is_tcp, "{}", kind.kind());
         assert_eq!(kind.protocol() == Protocol::Tcp, is_tcp, "{}", kind.kind());
         assert_eq!(kind.has_goodput(), kind.kind() != "ping");

@@ -58,7 +58,7 @@ impl serde::Serialize for Prob {
 impl<'de> serde::Deserialize<'de> for Prob {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "must be a probability from 0 to 1 such as 0.02 or `2%`")]
         enum Written {
             Number(f64),
             Text(String),

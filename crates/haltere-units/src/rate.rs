@@ -1,6 +1,6 @@
 //! Rates in bit/s, and exact times on the line.
 
-use crate::{Bytes, Dur, UnitError, decimal, text_quantity};
+use crate::{Bytes, Dur, UnitError, decimal};
 use core::fmt;
 use core::str::FromStr;
 

@@ -1,6 +1,6 @@
 //! Amounts of data: bytes, and queue sizes in packets, bytes or bandwidth-delay products.
 
-use crate::{Dur, Rate, UnitError, decimal, operator, text_quantity};
+use crate::{Dur, Rate, UnitError, decimal};
 use alloc::format;
 use core::fmt;
 use core::iter::Sum;

@@ -1,6 +1,6 @@
 //! Points in time and spans of it, in whole nanoseconds.
 
-use crate::{UnitError, decimal, operator, text_quantity};
+use crate::{UnitError, decimal};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::Div;

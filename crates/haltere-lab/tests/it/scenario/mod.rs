@@ -534,7 +534,8 @@ fn values_that_no_type_can_hold_are_refused_with_their_key_and_are_no_bugs() {
 
 #[test]
 fn a_scenario_without_a_sweep_is_its_own_point() {
-    let points = good().points().unwrap();
+    let alone = read(DUMBBELL);
+    let points = alone.points().unwrap();
     assert_eq!((points.len(), points[0].settings.len()), (1, 0));
-    assert_eq!(points[0].scenario, good());
+    assert_eq!(points[0].scenario, alone);
 }
