@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Base interval T, at least 1 ms.
+    /// Base interval T, from 1 ms to an hour.
     pub interval: Dur,
     /// Base intervals N for frequency and loss, from `m` to 1000.
     pub n: u32,
@@ -72,10 +72,9 @@ impl Default for Params {
 impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
-        if self.interval < Dur::from_ms(1) {
-            return Err(
-                ParamError::new("interval", "at least 1ms", self.interval).default_is(Params::default().interval)
-            );
+        if !(Dur::from_ms(1)..=Dur::from_secs(3600)).contains(&self.interval) {
+            let default = Params::default().interval;
+            return Err(ParamError::new("interval", "from 1ms to 3600s", self.interval).default_is(default));
         }
         if !(2..=1000).contains(&self.m) {
             return Err(ParamError::new("m", "from 2 to 1000", self.m));
