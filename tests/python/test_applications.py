@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import haltere as package
-from conftest import haltere
 import reference
+from conftest import haltere
 from haltere import Results, catalogue
 from haltere.analysis import metrics, workloads
 from haltere.analysis.facts import Facts
