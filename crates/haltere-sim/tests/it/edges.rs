@@ -35,7 +35,7 @@ fn experiments() -> Vec<(Value, String)> {
     }
     for name in Topology::NAMES {
         let text = format!("duration = \"30ms\"\n{}", Topology::example(name).expect("a registry"));
-        let text = text.replace("[[traffic]]\n", "[[traffic]]\njitter = \"0s\"\n");
+        let text = text.replace("kind = \"bulk\"\n", "kind = \"bulk\"\njitter = \"0s\"\n");
         all.push((text, format!("/topology/{name}")));
     }
     let read = |text: &str| Scenario::parse(text, "").unwrap_or_else(|e| panic!("{e}\n{text}")).filled();
