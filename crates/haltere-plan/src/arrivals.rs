@@ -124,13 +124,15 @@ pub fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss
     let framing = u64::from(plan.framing);
     let packets = bytes.as_u64().div_ceil(mss.as_u64().max(1));
     let first = bytes.min(mss).as_u64() + HEADERS + framing;
-    let whole = bytes.as_u64() + packets * (HEADERS + framing);
+    let whole = bytes.as_u64().saturating_add(packets.saturating_mul(HEADERS + framing));
     let rates = || there.iter().filter_map(|&link| plan.links[link].rate);
     let slowest = rates().min();
     let time = |bytes: u64, rate: Rate| rate.time_for(Bytes::new(bytes));
-    let hops = rates().fold(Dur::ZERO, |sum, rate| sum + time(first, rate));
+    // A transfer may need longer than any run lasts: 292 years, so that a caller can add to it.
+    let add = |sum: Dur, more: Dur| sum.checked_add(more).map_or(Dur::MAX / 2, |sum| sum.min(Dur::MAX / 2));
+    let hops = rates().map(|rate| time(first, rate)).fold(Dur::ZERO, add);
     let line = slowest.map_or(Dur::ZERO, |rate| time(whole, rate).saturating_sub(time(first, rate)));
-    delay(plan, there) + delay(plan, back) + hops + line
+    [delay(plan, back), hops, line].into_iter().fold(delay(plan, there), add)
 }
 
 /// What the responses to requests take at least: they have no handshake of their own.

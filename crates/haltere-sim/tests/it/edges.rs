@@ -34,8 +34,7 @@ fn experiments() -> Vec<(Value, String)> {
         all.push((text, "/traffic/0".into()));
     }
     for name in Topology::NAMES {
-        let text = format!("duration = \"30ms\"\n{}", Topology::example(name).expect("a registry"));
-        let text = text.replace("kind = \"bulk\"\n", "kind = \"bulk\"\njitter = \"0s\"\n");
+        let text = format!("duration = \"150ms\"\n{}", Topology::example(name).expect("a registry"));
         all.push((text, format!("/topology/{name}")));
     }
     let read = |text: &str| Scenario::parse(text, "").unwrap_or_else(|e| panic!("{e}\n{text}")).filled();
@@ -126,6 +125,6 @@ fn a_key_at_the_ends_of_its_form_is_refused_or_runs() {
             }
         }
     }
-    assert!(tried > 1500, "{tried}");
+    assert!(tried > 1300, "{tried}");
     assert!(fallen.is_empty(), "{} of {tried}:\n{}", fallen.len(), fallen.join("\n"));
 }

@@ -33,7 +33,8 @@ fn a_queue_counts_a_unit_as_one_packet_and_the_line_carries_all_headers() {
     let of = |offload| transfers(&TcpParams { offload, ..TcpParams::default() }, 1, 5000);
     let (off, packet, burst) = (of(Offload::Off), of(Offload::Packet), of(Offload::Burst));
     let forward = |record: &Record| record.links[2].total;
-    assert_eq!(forward(&off).sent, forward(&burst).sent, "a burst is as many packets");
+    let more = forward(&off).sent.abs_diff(forward(&burst).sent);
+    assert!(more <= 1, "a burst is as many packets, but for the FIN, which may be one of its own: {more}");
     assert!(3 * forward(&packet).sent < forward(&off).sent, "{:?}", forward(&packet));
     let (packet_bytes, off_bytes) = (forward(&packet).sent_bytes, forward(&off).sent_bytes);
     assert!(
