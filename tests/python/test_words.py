@@ -150,7 +150,7 @@ def test_the_discipline_or_an_outage_is_named_if_it_holds_the_flows_back(monkeyp
     forward = BOTH_WAYS.replace('direction = "backward"\n', "").replace(
         'reverse = { rate = "10Mbit", queue = "codel" }', "reverse = {}"
     )
-    harsh = forward.replace('queue = "codel", reverse', 'queue = { kind = "drop_tail", limit = "3p" }, reverse')
+    harsh = forward.replace('queue = "codel", reverse', 'queue = { kind = "drop_tail", limit = "2p" }, reverse')
     done = Scenario.from_toml(harsh).run(seeds=1)
     told = " ".join(words.cautions(done, by_point(done)))
     assert "its queue dropped or marked packets" in told and "something else" not in told
