@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "check", "modules"]
 #: Each command and its module, in the order in which `haltere --help` lists them. A module's ``add(to)`` adds its commands.
 COMMANDS = {
     "new": ".new",
+    "import": ".import_",
     "run": ".run",
     "sweep": ".sweep",
     "search": ".search",

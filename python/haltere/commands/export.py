@@ -17,30 +17,40 @@ _LARGE = 20e6
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
+    from .. import formats
+
     export = to.add(
         "export",
         _export,
-        "write tables of all runs into one file each, as CSV, Parquet or JSON, or the report's tables as LaTeX",
+        "write tables of all runs into one file each, as CSV, Parquet or JSON, the report's tables as LaTeX, or files of other tools",
         "examples:\n"
         "  haltere export results/sweep                          every table as CSV, into results/sweep/export\n"
         "  haltere export results/sweep --table flows points --format parquet --out tables\n"
         "  haltere export results/sweep --format latex --table traffic links            means with intervals, for booktabs\n\n"
         "Each row has the point and the seed of its run in front, and what was swept. `points` and `runs` are tables, too.\n"
-        "LaTeX has the tables of the report instead, with intervals and marks of significance.",
+        "LaTeX has the tables of the report instead, with intervals and marks of significance.\n"
+        + "".join(f"{name}: {what}.\n" for name, what in formats.WRITERS.items()),
     )
     export.add_argument("results", metavar="RESULTS", help="results directory or URL")
     export.add_argument("--table", nargs="+", metavar="NAME", help="only these tables (default: all)")
-    export.add_argument("--format", choices=(*_FORMATS, "latex"), default="csv", help="default: csv")
+    export.add_argument("--format", choices=(*_FORMATS, "latex", *formats.WRITERS), default="csv", help="default: csv")
     export.add_argument(
         "--out", type=Path, metavar="DIR", help="where the files go (default: export in the results directory)"
     )
 
 
 def _export(args: argparse.Namespace) -> int:
+    from .. import formats
     from ..runs.results import Results
 
     results = Results(args.results)
     folder = args.out or results.directory / "export"
+    if args.format in formats.WRITERS:
+        if args.table:
+            raise InputError(f"{results.where}: --table must be left out with --format {args.format}")
+        for path in formats.write(args.format, results, folder):
+            print(path)
+        return 0
     if args.format == "latex":
         from ..report import latex, overview
 

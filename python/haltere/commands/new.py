@@ -59,7 +59,7 @@ def _new(args: argparse.Namespace) -> int:
     text = template.text.replace(template.path.name, str(path)).replace(
         f"results/{template.name}", f"results/{path.stem}"
     )
-    _write(path, text)
+    write_new(path, text)
     print(f"{path}: {template.title}\n")
     print("\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#   ")))
     return 0
@@ -109,7 +109,7 @@ def _listed(sections: dict[str, tuple[str, ...]]) -> str:
     )
 
 
-def _write(path: Path, text: str) -> None:
+def write_new(path: Path, text: str) -> None:
     """Writes a file that is not there yet."""
     where = os.fsencode(path).decode(errors="backslashreplace")
     try:
