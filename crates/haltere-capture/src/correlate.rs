@@ -72,8 +72,8 @@ impl Options {
         if self.least < 3 {
             return Err(ParamError::new("least", "at least 3 measurements", self.least));
         }
-        if self.every != Dur::ZERO && self.every < Dur::from_ms(1) {
-            return Err(ParamError::new("every", "0 or at least 1ms", self.every));
+        if self.every != Dur::ZERO && !(Dur::from_ms(1)..=Dur::from_secs(3600)).contains(&self.every) {
+            return Err(ParamError::new("every", "0 or from 1ms to 1h", self.every));
         }
         self.methods.iter().try_for_each(CorrelatorParams::check)
     }

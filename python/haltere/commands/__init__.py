@@ -12,6 +12,7 @@ __all__ = ["COMMANDS", "check", "modules"]
 COMMANDS = {
     "new": ".new",
     "import": ".import_",
+    "course": ".course",
     "run": ".run",
     "sweep": ".sweep",
     "search": ".search",

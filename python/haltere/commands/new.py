@@ -22,7 +22,8 @@ def add(to: Commands) -> None:
         "  haltere new rrul my-test.toml     writes my-test.toml\n"
         "  haltere new control --lang python my-control a folder with a congestion control in Python\n"
         "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
-        "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
+        "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n"
+        "  haltere new course                           six labs for a course, with questions\n\n"
         "An existing file or folder is not overwritten.",
     )
     new.add_argument(
@@ -47,6 +48,8 @@ def _new(args: argparse.Namespace) -> int:
     if args.name is None:
         print(_listed(templates.SECTIONS))
         return 0
+    if args.name == "course":
+        return _course(args.file or Path("course"))
     if args.name in starters.KINDS:
         return _mechanism(args.name, *_language(args))
     if args.lang is not None:
@@ -62,6 +65,15 @@ def _new(args: argparse.Namespace) -> int:
     write_new(path, text)
     print(f"{path}: {template.title}\n")
     print("\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#   ")))
+    return 0
+
+
+def _course(folder: Path) -> int:
+    """Writes the labs of a course."""
+    from .. import course
+
+    print(f"{folder}: {len(course.LABS)} labs\n")
+    print("\n".join(f"  {path}" for path in course.write(folder) if path.name == "README.md"))
     return 0
 
 
@@ -104,6 +116,7 @@ def _listed(sections: dict[str, tuple[str, ...]]) -> str:
         [
             *parts,
             f"Mechanisms of your own\n{mechanisms}",
+            f"A course\n  {'course':<{width}}  Six labs of 45 minutes with questions and a check of the answers",
             "`haltere new NAME` writes NAME.toml. `haltere new control --lang python NAME` writes a folder.",
         ]
     )
