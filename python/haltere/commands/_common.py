@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import inspect
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -16,11 +18,12 @@ from .. import worlds
 from ..errors import InputError, nearest
 
 __all__ = [
-    "MECHANISMS", "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism",
-    "names", "print_json", "seeds_and_jobs", "world", "world_options",
+    "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism", "names",
+    "print_json", "seeds_and_jobs", "show", "takes", "world", "world_options",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
+    from ..report.document import Document
     from ..runs.results import Results
 
 Does = Callable[[argparse.Namespace], int]
@@ -69,14 +72,50 @@ def count(text: str) -> int:
     return int(text)
 
 
+#: Help of arguments that several commands have.
+_SHARED = {
+    "--set KEY=VALUE": "change a value, by dotted key; may be repeated",
+    "--seeds N": "how many seeds: 1, 2, ... N (default: what the experiment says)",
+    "--jobs N": "runs at a time (default: one a core)",
+    "--dask ADDRESS": "on the workers of this Dask scheduler, which must see --out",
+    "--json": "print as JSON",
+    "results RESULTS": "results directory or URL",
+    "file FILE": "the experiment, a TOML file",
+}
+#: Types of arguments that mean the same in every command.
+_TYPES: dict[str, Any] = {"seeds": count, "jobs": count, "trials": count, "set": "many", "file": Path}
+
+
+def takes(one: argparse._ActionsContainer, text: str, **types: Any) -> None:
+    """Adds the arguments in this text, a line each: its name, what stands for its value, two spaces, and its help, which goes on in indented lines.
+
+    A name with ``--`` is an option, and one without value a switch; ``?`` and ``+`` behind a name are argparse's ``nargs``. Help of an
+    argument that several commands have is left out. ``types`` has by name: what reads the value, a tuple of choices, ``"many"`` for an
+    option that may be repeated, or a dictionary of other settings of ``add_argument``.
+    """
+    for line in re.sub(r"\n +", " ", inspect.cleandoc(text)).splitlines():
+        head, _, help = line.partition("  ")
+        first, _, metavar = head.partition(" ")
+        names = first.rstrip("?+").split(",")
+        name = names[0].removeprefix("--").replace("-", "_")
+        settings: dict[str, Any] = {"help": help.strip() or _SHARED[head]}
+        if first[-1] in "?+":
+            settings["nargs"] = first[-1]
+        if metavar:
+            settings["metavar"] = metavar
+        elif names[0] != name and name not in types:
+            settings["action"] = "store_true"
+        how = types.get(name, _TYPES.get(name))
+        if how == "many":
+            settings |= {"action": "append", "default": []}
+        elif how is not None:
+            settings |= how if isinstance(how, dict) else {"choices" if isinstance(how, tuple) else "type": how}
+        one.add_argument(*names, **settings)
+
+
 def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
-    """Adds --seeds and --jobs, and --out if `out` names its default."""
-    one.add_argument(
-        "--seeds", type=count, metavar="N", help="how many seeds: 1, 2, ... N (default: what the experiment says)"
-    )
-    one.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: one a core)")
-    if out:
-        one.add_argument("--out", type=Path, metavar="DIR", help=f"results directory (default: {out})")
+    """Adds --seeds, --jobs and --out, whose default is ``out``."""
+    takes(one, f"--seeds N\n--jobs N\n--out DIR  results directory (default: {out})", out=Path)
 
 
 def world(one: argparse.ArgumentParser) -> None:
@@ -122,23 +161,34 @@ def checked(results: Results) -> int:
     return sum(len(results.seal(run)["files"]) for run in {run.key: run for run in results.runs}.values())
 
 
+def show(document: Document, out: Path, json: Any = None) -> None:
+    """Writes a document into ``out``, and prints it with the places of its report and figures, or ``json`` instead."""
+    paths = document.write(out)
+    if json is not None:
+        print_json(json)
+        return
+    figures = f"Figures: {out / 'figures'} (PNG and PDF)\n" if (out / "figures").is_dir() else ""
+    print(f"{document.text()}\n\n{figures}Report:  {paths[0]}")
+
+
 def print_json(value: Any) -> None:
     """Prints `value` as JSON."""
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def capture_outputs(one: argparse.ArgumentParser, out: str) -> None:
-    one.add_argument("--json", action="store_true", help="print as JSON; nothing is written unless --out is given")
-    one.add_argument("--out", type=Path, metavar="DIR", help=f"where figure, tables and report go (default: {out})")
-
-
 def figure_options(one: argparse.ArgumentParser, usual: str) -> None:
     """Adds how figures look in print."""
-    one.add_argument("--format", dest="formats", type=names, metavar="LIST", help=f"formats of figures: png, pdf, svg, pgf, with commas between (default: {usual})")  # fmt: skip
-    one.add_argument("--style", choices=("paper", "slides"), help="paper: 3.5in wide, 8 points with serifs; slides: 10in wide, 16 points")  # fmt: skip
-    one.add_argument("--width", metavar="LENGTH", help="of a figure, such as 8.5cm or 3.5in")
-    one.add_argument("--height", metavar="LENGTH", help="of a figure (default: as its width asks for)")
-    one.add_argument("--font", metavar="NAME", help="of the text in figures, such as `Liberation Serif`")
+    takes(
+        one,
+        f"""
+        --format LIST    formats of figures: png, pdf, svg, pgf, with commas between (default: {usual})
+        --style          paper: 3.5in wide, 8 points with serifs; slides: 10in wide, 16 points
+        --width LENGTH   of a figure, such as 8.5cm or 3.5in
+        --height LENGTH  of a figure (default: as its width asks for)
+        --font NAME      of the text in figures, such as `Liberation Serif`
+        """,
+        format={"dest": "formats", "type": names}, style=("paper", "slides"),
+    )  # fmt: skip
 
 
 def figure_look(args: argparse.Namespace, *always: str) -> AbstractContextManager[None]:

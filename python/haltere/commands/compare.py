@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ._common import Commands, print_json
+from ._common import Commands, print_json, takes
 
 if TYPE_CHECKING:
     from ..analysis.compare import Difference
@@ -25,18 +25,17 @@ def add(to: Commands) -> None:
         "A and B are results directories or URLs; DIR@KEY=VALUE,... means the points of a sweep with these values.\n"
         "Runs of one seed get the same random draws, so differences are taken seed by seed.",
     )
-    compare.add_argument("a", metavar="A", help="the baseline")
-    compare.add_argument("b", metavar="B", help="what is compared with it")
-    compare.add_argument(
-        "--metrics",
-        default="",
-        metavar="NAME,NAME",
-        help="which metrics, of those that `haltere list metrics` names (default: all that both have)",
-    )
-    compare.add_argument(
-        "--confidence", type=_confidence, default=0.95, metavar="P", help="of the intervals (default: 95%%)"
-    )
-    compare.add_argument("--json", action="store_true", help="print as JSON")
+    takes(
+        compare,
+        """
+        a A                  the baseline
+        b B                  what is compared with it
+        --metrics NAME,NAME  which metrics, of those that `haltere list metrics` names (default: all that both have)
+        --confidence P       of the intervals (default: 95%%)
+        --json
+        """,
+        metrics={"default": ""}, confidence={"type": _confidence, "default": 0.95},
+    )  # fmt: skip
 
 
 def _confidence(text: str) -> float:

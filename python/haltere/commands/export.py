@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ..errors import InputError, nearest
-from ._common import Commands
+from ._common import Commands, takes
 
 #: The formats, by suffix, and how many times the bytes of the store a table of time series takes in each; measured.
 _FORMATS = {"csv": 4.5, "parquet": 0.7, "json": 20.0}
@@ -28,12 +28,16 @@ def add(to: Commands) -> None:
         "Each row has the point and the seed of its run in front, and what was swept. `points` and `runs` are tables, too.\n"
         "LaTeX has the tables of the report instead, with intervals and marks of significance.",
     )
-    export.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    export.add_argument("--table", nargs="+", metavar="NAME", help="only these tables (default: all)")
-    export.add_argument("--format", choices=(*_FORMATS, "latex"), default="csv", help="default: csv")
-    export.add_argument(
-        "--out", type=Path, metavar="DIR", help="where the files go (default: export in the results directory)"
-    )
+    takes(
+        export,
+        """
+        results RESULTS
+        --table+ NAME    only these tables (default: all)
+        --format         default: csv
+        --out DIR        where the files go (default: export in the results directory)
+        """,
+        format={"choices": (*_FORMATS, "latex"), "default": "csv"}, out=Path,
+    )  # fmt: skip
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands
+from ._common import Commands, takes
 
 
 def add(to: Commands) -> None:
@@ -25,19 +25,16 @@ def add(to: Commands) -> None:
         "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
         "An existing file or folder is not overwritten.",
     )
-    new.add_argument(
-        "name",
-        nargs="?",
-        metavar="NAME",
-        help="which one, or a kind of mechanism such as `control` (default: list them)",
-    )
-    new.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where (default: NAME.toml in this folder)")
     # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
-    new.add_argument(
-        "--lang",
-        nargs="+",
-        metavar=("LANGUAGE", "FOLDER"),
-        help="of a mechanism: its language (python; of a `control` or a `queue` also rust, c, assemblyscript, rust-crate) and its folder",
+    takes(
+        new,
+        """
+        name? NAME      which one, or a kind of mechanism such as `control` (default: list them)
+        file? FILE      where (default: NAME.toml in this folder)
+        --lang+         of a mechanism: its language (python; of a `control` or a `queue` also rust, c, assemblyscript, rust-crate) and its
+                        folder
+        """,
+        lang={"metavar": ("LANGUAGE", "FOLDER")},
     )
 
 

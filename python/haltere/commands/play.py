@@ -6,7 +6,7 @@ import argparse
 import re
 
 from ..errors import HaltereError, InputError
-from ._common import Commands
+from ._common import Commands, takes
 
 
 def add(to: Commands) -> None:
@@ -18,10 +18,16 @@ def add(to: Commands) -> None:
         "The page is served to this machine only; its address holds a token. Closing the page stops its run, Ctrl-C the server.\n"
         "What was tried is exported as an experiment file for `haltere run`.",
     )
-    play.add_argument("link", nargs="?", metavar="LINK", help="a link of the playground's Share: its set-up is opened")
-    play.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
-    play.add_argument("--allow", action="append", default=[], metavar="KIND", help="let pages choose this mechanism of your own, such as python:my_module:MyControl; may be repeated")  # fmt: skip
-    play.add_argument("--no-browser", action="store_true", help="print the address only")
+    takes(
+        play,
+        """
+        link? LINK    a link of the playground's Share: its set-up is opened
+        --port N      the port (default: any that is free)
+        --allow KIND  let pages choose this mechanism of your own, such as python:my_module:MyControl; may be repeated
+        --no-browser  print the address only
+        """,
+        port={"type": _port, "default": 0}, allow="many",
+    )  # fmt: skip
 
 
 def _port(text: str) -> int:

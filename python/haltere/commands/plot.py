@@ -1,4 +1,4 @@
-"""`haltere plot`."""
+"""`haltere plot` and `report`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, figure_look, figure_options
+from ._common import Commands, figure_look, figure_options, takes
 
 #: Kinds of figures over the axes of a sweep; :mod:`haltere.report.over` draws them.
 _KINDS = ("line", "bar", "heat", "cdf", "box", "size")
@@ -34,34 +34,32 @@ def add(to: Commands) -> None:
         "traffic entry or of one kind after a dot (fct.web), or TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
         "`class` and `link` are axes, too. What is not named is taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
     )
-    plot.add_argument(
-        "results", nargs="+", metavar="RESULTS", help="results directories or URLs; several in one figure need --y"
-    )
-    plot.add_argument("--y", metavar="VALUE", help="what is drawn: a metric, or TABLE.COLUMN")
-    plot.add_argument("--x", metavar="AXIS", help="along the figure: an axis of the sweep")
-    plot.add_argument("--by", metavar="AXIS", help="a line or box for each of its values; rows of a heat map")
-    plot.add_argument("--facet", metavar="AXIS", help="a panel for each of its values")
-    plot.add_argument("--kind", choices=_KINDS, help="default: line, or cdf of single values")
-    plot.add_argument("--log-x", action="store_true", help="a logarithmic x axis")
-    plot.add_argument("--log-y", action="store_true", help="a logarithmic y axis")
-    plot.add_argument(
-        "--out", type=Path, metavar="FILE", help="where, without suffix (default: figures/NAME of the first results)"
-    )
-    plot.add_argument(
-        "--timeline",
-        action="store_true",
-        help="instead one run over time: throughput, windows, RTT, queue, drops and marks",
-    )
-    plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
-    plot.add_argument(
-        "--link",
-        metavar="NAME",
-        help="whose queue (default: the link used most); without --timeline that figure alone, of each link with `all`",
-    )
-    plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
+    takes(
+        plot,
+        """
+        results+ RESULTS  results directories or URLs; several in one figure need --y
+        --y VALUE         what is drawn: a metric, or TABLE.COLUMN
+        --x AXIS          along the figure: an axis of the sweep
+        --by AXIS         a line or box for each of its values; rows of a heat map
+        --facet AXIS      a panel for each of its values
+        --kind            default: line, or cdf of single values
+        --log-x           a logarithmic x axis
+        --log-y           a logarithmic y axis
+        --out FILE        where, without suffix (default: figures/NAME of the first results)
+        --timeline        instead one run over time: throughput, windows, RTT, queue, drops and marks
+        --point N         with --timeline: which point of the sweep, from 0
+        --link NAME       whose queue (default: the link used most); without --timeline that figure alone, of each link with `all`
+        --seed N          with --timeline: which seed (default: the first)
+        """,
+        kind=_KINDS, out=Path, point=int, seed=int,
+    )  # fmt: skip
     figure_options(plot, "png,pdf,svg")
-    plot.add_argument("--x-label", metavar="TEXT", help="of the x axes, instead of their own")
-    plot.add_argument("--y-label", metavar="TEXT", help="of the y axes, instead of their own")
+    takes(
+        plot, "--x-label TEXT  of the x axes, instead of their own\n--y-label TEXT  of the y axes, instead of their own"
+    )
+    report = to.add("report", _report, "write report.html (one file, no network needed), report.md and CSV tables")
+    takes(report, "results RESULTS")
+    figure_options(report, "png; the page draws its figures by itself")
 
 
 def _plot(args: argparse.Namespace) -> int:
@@ -119,4 +117,15 @@ def _over(args: argparse.Namespace) -> int:
     for one in many:
         one.facts.save()
     print("\n".join([*map(str, paths), caption]))
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from ..report import overview
+    from ..runs.results import Results
+
+    results = Results(args.results)
+    with figure_look(args, "png"):
+        document = overview.document(results, figures=True)
+    print("\n".join(map(str, document.write(results.directory))))
     return 0

@@ -1,4 +1,4 @@
-"""`haltere results`."""
+"""`haltere results` and `hash`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..errors import InputError
-from ._common import Commands, checked, print_json
+from ._common import Commands, checked, print_json, takes
 
 
 def add(to: Commands) -> None:
@@ -22,17 +22,30 @@ def add(to: Commands) -> None:
         "Tables are those of the runs (flows, links, ...) with the columns point and seed in front, and `points` and `runs`.\n"
         "Without --query they are listed with their columns. The SQL is DuckDB's.",
     )
-    results.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    results.add_argument("--query", metavar="SQL", help="the question")
-    results.add_argument(
-        "--check", action="store_true", help="compare every file with its checksum, and fail if one differs"
+    takes(
+        results,
+        """
+        results RESULTS
+        --query SQL      the question
+        --check          compare every file with its checksum, and fail if one differs
+        --files          list the captures and qlog files of the runs, with their places
+        """,
     )
-    results.add_argument(
-        "--files", action="store_true", help="list the captures and qlog files of the runs, with their places"
+    takes(results.add_mutually_exclusive_group(), "--json  print rows as JSON\n--csv  print rows as CSV")
+    digest = to.add(
+        "hash",
+        _hash,
+        "print the digest of each run and of all together",
+        "Equal experiments on equal versions give equal digests, on however many threads.",
     )
-    form = results.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print rows as JSON")
-    form.add_argument("--csv", action="store_true", help="print rows as CSV")
+    takes(
+        digest,
+        """
+        results RESULTS
+        --verify         compare every file with its checksum before, and fail if one differs
+        --json
+        """,
+    )
 
 
 def _results(args: argparse.Namespace) -> int:
@@ -88,3 +101,19 @@ def _cell(value: object) -> str:
 
 def _plain(value: object) -> object:
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
+
+
+def _hash(args: argparse.Namespace) -> int:
+    from ..runs.results import Results
+
+    results = Results(args.results)
+    if args.verify:
+        checked(results)
+    if args.json:
+        runs = [{"point": run.point, "seed": run.seed, "digest": run.digest} for run in results.runs]
+        print_json({"digest": results.digest(), "runs": runs})
+        return 0
+    for run in results.runs:
+        print(f"{run.digest}  {results.points[run.point].name} seed={run.seed}")
+    print(f"{results.digest()}  all")
+    return 0

@@ -7,11 +7,10 @@ import json
 import re
 import signal
 import socket
-from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ._common import Commands
+from ._common import Commands, takes
 
 # Options of the line, as an experiment file names them; each may be given for one direction alone.
 LINE = {
@@ -21,6 +20,12 @@ LINE = {
     "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
     "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
 }
+
+#: What the router itself is told.
+_OPTIONS = (
+    "left", "right", "seed", "isn_bits", "spin", "reorder", "reorder_by", "slots", "quiet", "json", "keep_privileges", "rtt", "prometheus",
+    "duration", "pcap_left", "pcap_right",
+)  # fmt: skip
 
 
 def add(to: Commands) -> None:
@@ -39,28 +44,42 @@ def add(to: Commands) -> None:
         "sees them. Needs root or CAP_NET_RAW to open the interfaces; then it gives all privileges up (user 65534, no capabilities).\n"
         "`haltere list queue` names the disciplines.",
     )
-    router.add_argument("--left", required=True, metavar="IF", help="one interface")
-    router.add_argument("--right", required=True, metavar="IF", help="the other interface")
-    for name, (what, about) in LINE.items():
-        router.add_argument(f"--{name}", metavar=what, help=about)
-        for side in ("right", "left"):
-            router.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
-    router.add_argument("--rtt", metavar="SPAN", help="round-trip time of the flows, for queue sizes in `bdp` (default: twice the delay)")  # fmt: skip
-    router.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: 1)")
-    router.add_argument(
-        "--reorder", metavar="P", help="probability that a packet is delayed so that later ones overtake it"
+    takes(
+        router,
+        "--left IF  one interface\n--right IF  the other interface",
+        left={"required": True},
+        right={"required": True},
     )
-    router.add_argument("--reorder-by", metavar="SPAN", default="1ms", help="for how long (default: 1ms)")
-    router.add_argument("--isn-bits", type=int, default=0, metavar="N", help="senders' sequence numbers start with N zero bits, for run2c")  # fmt: skip
-    router.add_argument("--spin", metavar="SPAN", default="0s", help="stay awake this long before a deadline: precise, and takes a core")  # fmt: skip
-    router.add_argument("--slots", type=int, default=8192, metavar="N", help="received frames that an interface can hold (default: 8192)")  # fmt: skip
-    router.add_argument("--prometheus", metavar="ADDR", help="serve /metrics, and /stats as JSON, at this address, such as 127.0.0.1:9900")  # fmt: skip
-    router.add_argument("--json", action="store_true", help="print a line of JSON a second, and at the end, on standard output")  # fmt: skip
-    router.add_argument("--pcap", type=Path, metavar="FILE", help="write what passes the left interface as pcapng")
-    router.add_argument("--pcap-right", type=Path, metavar="FILE", help="write what passes the right interface")
-    router.add_argument("--duration", metavar="SPAN", help="end by itself after this")
-    router.add_argument("--quiet", action="store_true", help="no line a second")
-    router.add_argument("--keep-privileges", action="store_true", help="stay root, with all capabilities, once the interfaces are open")  # fmt: skip
+    line_options(router, "right", "left")
+    takes(
+        router,
+        """
+        --rtt SPAN         round-trip time of the flows, for queue sizes in `bdp` (default: twice the delay)
+        --seed N           random seed (default: 1)
+        --reorder P        probability that a packet is delayed so that later ones overtake it
+        --reorder-by SPAN  for how long (default: 1ms)
+        --isn-bits N       senders' sequence numbers start with N zero bits, for run2c
+        --spin SPAN        stay awake this long before a deadline: precise, and takes a core
+        --slots N          received frames that an interface can hold (default: 8192)
+        --prometheus ADDR  serve /metrics, and /stats as JSON, at this address, such as 127.0.0.1:9900
+        --json             print a line of JSON a second, and at the end, on standard output
+        --pcap FILE        write what passes the left interface as pcapng
+        --pcap-right FILE  write what passes the right interface
+        --duration SPAN    end by itself after this
+        --quiet            no line a second
+        --keep-privileges  stay root, with all capabilities, once the interfaces are open
+        """,
+        seed={"type": int, "default": 1}, reorder_by={"default": "1ms"}, isn_bits={"type": int, "default": 0}, spin={"default": "0s"},
+        slots={"type": int, "default": 8192}, pcap={"dest": "pcap_left"},
+    )  # fmt: skip
+
+
+def line_options(one: argparse.ArgumentParser, *sides: str) -> None:
+    """Adds the options of a line: each for both directions, and for one of them."""
+    for name, (what, about) in LINE.items():
+        one.add_argument(f"--{name}", metavar=what, help=about)
+        for side in sides:
+            one.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
 
 
 def link_toml(args: argparse.Namespace, side: str) -> str:
@@ -121,24 +140,7 @@ def _router(args: argparse.Namespace) -> int:
     from .. import _core
 
     scenario = _scenario(args)
-    options: dict[str, Any] = {
-        "left": args.left,
-        "right": args.right,
-        "seed": args.seed,
-        "isn_bits": args.isn_bits,
-        "spin": args.spin,
-        "reorder_by": args.reorder_by,
-        "slots": args.slots,
-        "quiet": args.quiet,
-        "json": args.json,
-        "keep_privileges": args.keep_privileges,
-    }
-    for name in ("reorder", "rtt", "prometheus", "duration"):
-        if getattr(args, name) is not None:
-            options[name] = getattr(args, name)
-    for name, path in (("pcap_left", args.pcap), ("pcap_right", args.pcap_right)):
-        if path is not None:
-            options[name] = str(path)
+    options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     marks = _taken(args.left, args.right) if args.left != args.right else []
     # Python's own handler writes the number of each signal to where the router reads it, whichever thread gets the signal.
     theirs, ours = socket.socketpair()

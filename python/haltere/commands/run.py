@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import painted
-from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
+from ._common import Commands, chosen_world, print_json, takes, world
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -29,26 +29,20 @@ def add(to: Commands) -> None:
         "Runs that the results hold already are not made again, unless they are damaged. A run that fails is reported\n"
         "at the end and does not stop the others.",
     )
-    run.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
+    takes(run, "file FILE")
     world(run)
-    run.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
-    )
-    run.add_argument(
-        "--quick",
-        action="store_true",
-        help="a first look: two seeds and at most 20 s of each run; says what it left out",
-    )
-    run.add_argument("--json", action="store_true", help="print the summary as JSON")
-    run.add_argument("--dask", metavar="ADDRESS", help="on the workers of this Dask scheduler, which must see --out")
-    run.add_argument(
-        "--verify", action="store_true", help="at a URL: fetch what is there and check it (a directory always is)"
-    )
-    seeds_and_jobs(run, "")
-    run.add_argument(
-        "--out",
-        metavar="DIR",
-        help="results directory or URL (default: results/NAME of the file, with the name of a world other than the default one)",
+    takes(
+        run,
+        """
+        --set KEY=VALUE
+        --quick          a first look: two seeds and at most 20 s of each run; says what it left out
+        --json           print the summary as JSON
+        --dask ADDRESS
+        --verify         at a URL: fetch what is there and check it (a directory always is)
+        --seeds N
+        --jobs N
+        --out DIR        results directory or URL (default: results/NAME of the file, with the name of a world other than the default one)
+        """,
     )
 
 

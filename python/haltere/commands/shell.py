@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HaltereError, InputError
-from ._common import Commands
-from .router import LINE, link_toml
+from ._common import Commands, takes
+from .router import LINE, line_options, link_toml
 
 if TYPE_CHECKING:
     from .. import _core
@@ -35,6 +35,8 @@ _INSIDE = "HALTERE_USER_NAMESPACE"
 _ENDS = ["inside", "outside"]
 #: From the first look at the counters to the second.
 _BETWEEN_S = 0.5
+_BESIDE, _PROGRAM = "a program to run beside it", "the program and its arguments"
+_REST = {"nargs": argparse.REMAINDER}
 _SHELL = os.environ.get("SHELL") or "/bin/sh"
 
 
@@ -49,8 +51,7 @@ def add(to: Commands) -> None:
         "`haltere network` prints rates, queues and drops, and `haltere network KEY=VALUE` changes it.\n"
         "The network goes with the shell. Needs root, or a machine whose users may make namespaces.",
     )
-    shell.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
-    shell.add_argument("host", nargs="?", metavar="HOST", help="a host of the experiment (default: the first)")
+    takes(shell, "file FILE\nhost? HOST  a host of the experiment (default: the first)")
     run = to.add(
         "exec",
         _exec,
@@ -58,10 +59,16 @@ def add(to: Commands) -> None:
         "example:\n  haltere exec experiment.toml c1 --server 's1: iperf3 -s' -- iperf3 -c s1\n\n"
         "The network is that of `haltere shell`. The exit status is the program's.",
     )
-    run.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
-    run.add_argument("host", metavar="HOST", help="a host of the experiment")
-    _server(run, "HOST: COMMAND")
-    _command(run)
+    takes(
+        run,
+        f"""
+        file FILE
+        host HOST                 a host of the experiment
+        --server 'HOST: COMMAND'  {_BESIDE}
+        words -- COMMAND          {_PROGRAM}
+        """,
+        server="many", words=_REST,
+    )  # fmt: skip
     link = to.add(
         "link",
         _link,
@@ -73,17 +80,16 @@ def add(to: Commands) -> None:
         "the command: as root, its programs listen there; as another user, those of --server. Options hold for both\n"
         "directions, or for one: --rate-up, --delay-down. Without a program, a shell starts.",
     )
-    for name, (what, about) in LINE.items():
-        link.add_argument(f"--{name}", metavar=what, help=about)
-        for side in ("up", "down"):
-            link.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
-    link.add_argument(
-        "--trace",
-        metavar="UP,DOWN",
-        help="two files of Mahimahi, each line the millisecond at which a packet of 1500 bytes may leave, instead of rates",
-    )
-    _server(link, "COMMAND")
-    _command(link)
+    line_options(link, "up", "down")
+    takes(
+        link,
+        f"""
+        --trace UP,DOWN      two files of Mahimahi, each line the millisecond at which a packet of 1500 bytes may leave, instead of rates
+        --server 'COMMAND'   {_BESIDE}
+        words -- COMMAND     {_PROGRAM}
+        """,
+        server="many", words=_REST,
+    )  # fmt: skip
     network = to.add(
         "network",
         _network,
@@ -92,15 +98,7 @@ def add(to: Commands) -> None:
         "Works in a shell or a program that `haltere shell`, `exec` or `link` started. Of `haltere link`, the keys are those of\n"
         "its options; of an experiment, those of `haltere run --set`.",
     )
-    network.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="a key of the experiment and its new value")
-
-
-def _server(one: argparse.ArgumentParser, form: str) -> None:
-    one.add_argument("--server", action="append", default=[], metavar=f"'{form}'", help="a program to run beside it")
-
-
-def _command(one: argparse.ArgumentParser) -> None:
-    one.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+    takes(network, "changes KEY=VALUE  a key of the experiment and its new value", changes={"nargs": "*"})
 
 
 def _shell(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, count, print_json
+from ._common import Commands, print_json, takes
 
 
 def add(to: Commands) -> None:
@@ -22,11 +22,16 @@ def add(to: Commands) -> None:
         "  haltere sweep status s3://bucket/experiment --json\n\n"
         "Every file is checked against its checksum. `haltere run` makes what is missing or damaged.",
     )
-    status.add_argument("what", metavar="DIR-or-FILE", help="results directory, URL, or experiment file (.toml)")
-    status.add_argument("--out", metavar="DIR", help="of a file: its results (default: results/NAME of the file)")
-    status.add_argument("--seeds", type=count, metavar="N", help="of a file: how many seeds")
-    status.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of a file: change a value")
-    status.add_argument("--json", action="store_true", help="print as JSON")
+    takes(
+        status,
+        """
+        what DIR-or-FILE  results directory, URL, or experiment file (.toml)
+        --out DIR         of a file: its results (default: results/NAME of the file)
+        --seeds N         of a file: how many seeds
+        --set KEY=VALUE   of a file: change a value
+        --json
+        """,
+    )
 
 
 def _status(args: argparse.Namespace) -> int:

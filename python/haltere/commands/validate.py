@@ -7,44 +7,24 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..worlds import DEFAULT
-from ._common import Commands, chosen_world, count, world
+from ._common import Commands, chosen_world, takes, world
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
     validate = to.add("validate", _validate, "compare the simulator with results measured on Linux")
-    validate.add_argument(
-        "dir",
-        type=Path,
-        metavar="DIR",
-        nargs="?",
-        help="directory with scenarios and measured results (default: those that come with Haltere)",
-    )
-    validate.add_argument("--json", action="store_true", help="print the comparison as JSON")
-    validate.add_argument("--only", metavar="REGEX", help="only scenarios whose name matches")
-    validate.add_argument(
-        "--out", type=Path, metavar="DIR", help="also write the rows as Parquet, JSON, Markdown and a figure"
-    )
-    validate.add_argument(
-        "--page",
-        type=Path,
-        metavar="FILE",
-        help="also write the page with its figure, such as docs/validation.md, and DIR/rows.csv",
-    )
-    validate.add_argument(
-        "--beside",
-        action="store_true",
-        help="also write DIR/WORLD.csv, which the page shows beside the simulator's rows; with --world",
-    )
-    validate.add_argument(
-        "--rows", type=Path, metavar="FILE", help="run nothing: make the page of the rows.csv of an earlier run"
-    )
-    validate.add_argument(
-        "--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form"
-    )
+    takes(
+        validate,
+        """
+        dir? DIR      directory with scenarios and measured results (default: those that come with Haltere)
+        --json        print the comparison as JSON
+        --only REGEX  only scenarios whose name matches
+        --out DIR     also write the rows as Parquet, CSV and JSON, the report and a figure
+        """,
+        dir=Path, out=Path,
+    )  # fmt: skip
     world(validate)
-    validate.add_argument("--seeds", type=count, metavar="N", help="how many seeds: 1, 2, ... N (default: ten)")
-    validate.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: one a core)")
+    takes(validate, "--seeds N  how many seeds: 1, 2, ... N (default: ten)\n--jobs N")
 
 
 def _validate(args: argparse.Namespace) -> int:

@@ -14,8 +14,9 @@ from ...api import Scenario
 from ...errors import InputError
 from ...report.document import Bullets, Document, Heading, Table, Text
 from ...studies import Options, Outcome
+from ..files import replaced
 from . import paths
-from .cases import CASES, Case, Check
+from .cases import CASES, FILE, Case
 from .trace import NotReached, Trace
 
 _SEED = 1
@@ -44,7 +45,7 @@ def characterize_draft(kind: str, settings: Mapping[str, Any], options: Options,
 
 
 def _traces(control: Mapping[str, Any], wanted: set[str], options: Options) -> dict[str, Trace]:
-    known = paths.plain()
+    known = {key: paths.experiment(**one) for key, one in FILE["experiments"].items()}
     first = {key: one for key, one in known.items() if key in wanted or (key == "plain" and not wanted <= set(known))}
     traces = _run(control, first, options, "first")
     if not wanted <= set(known):
@@ -58,27 +59,27 @@ def _run(
 ) -> dict[str, Trace]:
     scenarios = []
     for key, one in experiments.items():
-        traffic = [{**entry, "congestion": dict(control)} for entry in one["traffic"]]
-        scenarios.append(Scenario.from_dict({**one, "title": f"draft-ietf-ccwg-bbr: {key}", "traffic": traffic}, key))
+        filled = replaced(one, "OWN", control) | {"title": f"draft-ietf-ccwg-bbr: {key}"}
+        scenarios.append(Scenario.from_dict(filled, key))
     labels = [{"experiment": key} for key in experiments]
     title = "Test cases of draft-ietf-ccwg-bbr-06"
     results = options.run(scenarios, labels, seeds=[_SEED], title=title, part=stage)
     return {results.points[done.point].labels["experiment"]: Trace(Run(results, done)) for done in results.runs}
 
 
-def _checks(case: Case, trace: Trace) -> list[Check]:
+def _checks(case: Case, trace: Trace) -> list[tuple[str, bool | None, str]]:
     try:
         return case.check(trace)
     except NotReached as missing:
-        return [Check("the run comes to the case's state", None, str(missing))]
+        return [("the run comes to the case's state", None, str(missing))]
 
 
-def _document(name: str, done: Sequence[tuple[Case, Sequence[Check]]]) -> Document:
+def _document(name: str, done: Sequence[tuple[Case, Sequence[tuple[str, bool | None, str]]]]) -> Document:
     document = Document(f"{name} by the test cases of draft-ietf-ccwg-bbr-06, appendix A")
     rows = [
-        [*((case.number, case.title) if i == 0 else ("", "")), check.expects, _WORDS[check.held], check.figures]
+        [*((case.number, case.title) if i == 0 else ("", "")), expects, _WORDS[held], figures]
         for case, checks in done
-        for i, check in enumerate(checks)
+        for i, (expects, held, figures) in enumerate(checks)
     ]
     counts = {word: sum(row[3] == word for row in rows) for word in _WORDS.values()}
     columns = ["case", "title", "expectation", "verdict", "figures"]
