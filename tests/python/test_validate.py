@@ -9,15 +9,8 @@ import pytest
 
 pytest.importorskip("haltere")
 
-from haltere.validate import (
-    compact,
-    dynamics,
-    load,
-    measures,
-    ours,
-    translate,
-    validate,
-)
+import validation_compact as compact
+from haltere.validate import dynamics, load, measures, ours, translate, validate
 from haltere.validate.scenario import expand_flows, expand_transfers, normal
 from haltere.validate.tc import parse_qdisc
 from haltere.validate.tc_words import NotTranslated, duration, rate_bps, size_bytes, time_ns, timer_period_ns
@@ -86,7 +79,7 @@ def test_a_kernel_timer_set_in_its_own_handler_runs_one_slot_of_the_wheel_later(
 # ------------------------------------------------------------------ reading
 def test_starts_are_drawn_as_the_harness_draws_them() -> None:
     scenario = normal({"seed": 1, "flows": [{"dir": "fwd", "cc": "cubic", "n": 3, "start": 0.05, "spread": 0.5}]})
-    assert [flow["start"] for flow in expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
+    assert [flow.start for flow in expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
 
 
 def test_repetitions_are_joined_and_the_summary_adds_those_without_a_file(tmp_path: Path) -> None:
@@ -126,7 +119,7 @@ def test_an_empty_directory_is_wrong_input(tmp_path: Path) -> None:
 
 
 def test_measures_of_linux_are_goodput_jain_shares_queue_loss_marks_and_ping() -> None:
-    told = measures.of_linux({**result(), "scenario": normal(result()["scenario"])})
+    told = measures.of_linux(normal(result()["scenario"]), result())
     expected = {"goodput fwd": 9.0, "jain fwd": 0.9, "share fwd cubic": 200 / 3, "share fwd bbr": 100 / 3}
     expected |= {"queue fwd": 12.5, "loss fwd": 1.0, "marks fwd": 10.0, "ping median": 30.0, "ping p95": 40.0}
     assert told == pytest.approx(expected)
@@ -342,7 +335,7 @@ def test_transfers_are_drawn_as_the_harness_draws_them() -> None:
     group = {"per_second": 4.596, "sizes": {"10000": 0.6, "100000": 0.3, "1000000": 0.1}, "start": 1.0, "cc": "cubic"}
     drawn = expand_transfers(normal({"seed": 1, "duration": 40, "transfers": [group]}))
     # Of F_20M80_codel_cubic2_r1, as the harness wrote them down.
-    assert [(one["start"], one["bytes"]) for one in drawn[:3]] == [
+    assert [(one.start, one.bytes) for one in drawn[:3]] == [
         (1.102648, 10000),
         (1.346732, 10000),
         (1.485159, 10000),

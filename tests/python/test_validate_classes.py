@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from haltere.validate.tc_classes import queue_of_classes
+from haltere.validate.tc import queue_of_classes
 from haltere.validate.tc_words import NotTranslated
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import InputError
-from ..worlds import DEFAULT
 from ._common import Commands, chosen_world, takes, world
 
 
@@ -30,15 +28,7 @@ def add(to: Commands) -> None:
 def _validate(args: argparse.Namespace) -> int:
     from .. import data, validate
 
-    if args.dir is None and (args.page or args.compact):
-        raise InputError(
-            "validate: DIR must be given with --page and --compact, got none; in a source checkout: validation/linux"
-        )
     args.dir = args.dir or data.references()
     args.where = chosen_world(args)
-    if args.beside and args.where.name == DEFAULT:
-        raise InputError("validate: --beside must be given with --world NAME, got the default world")
-    if args.beside and args.page:
-        raise InputError("validate: --beside must be left out with --page, got both")
     args.jobs = args.where.jobs(args.jobs)
     return int(validate.main(args) or 0)
