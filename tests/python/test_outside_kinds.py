@@ -13,7 +13,7 @@ import pytest
 import haltere as package
 from conftest import ROOT, haltere
 from haltere import HaltereError, InputError, Scenario, _core
-from haltere.search.experiment import toml
+from haltere.toml import toml
 from test_outside import experiment, same, tables
 
 EXAMPLES = ROOT / "examples" / "outside"

@@ -254,8 +254,7 @@ def _scene(args: argparse.Namespace) -> Scene:
 
 
 def _attack(args: argparse.Namespace) -> int:
-    from ..search import attack_report as report
-    from ..search.attack import attack, kernel_refuses
+    from ..search import attack, report
     from ..search.network import Space
 
     scene = _scene(args)
@@ -263,9 +262,9 @@ def _attack(args: argparse.Namespace) -> int:
     space = Space.of(scene, _ranges(args.over), optional)
     out = args.out or Path("results") / f"attack-{scene.name}-{scene.harm.name}"
     with _judging(args, out) as judge:
-        worst = attack(space, _budget(args, args.seeds or _SEEDS), judge, keep=args.keep)
+        worst = attack.attack(space, _budget(args, args.seeds or _SEEDS), judge, keep=args.keep)
     made = {}
     if worst.values:
-        where = "" if kernel_refuses(worst) else " --world kernel"
+        where = "" if attack.kernel_refuses(worst) else " --world kernel"
         made = {"Experiment": str(out / "worst.toml"), "Replay": f"haltere run {out / 'worst.toml'}{where}"}
-    return _shown(args, out, report.write(worst, out, _typed()), report.to_dict(worst, out), made)
+    return _shown(args, out, report.write_worst(worst, out, _typed()), report.worst_to_dict(worst, out), made)
