@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import inspect
 import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,8 +18,8 @@ from .. import worlds
 from ..errors import InputError, nearest
 
 __all__ = [
-    "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism", "names",
-    "print_json", "seeds_and_jobs", "show", "takes", "world", "world_options",
+    "LINE", "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism", "names",
+    "print_json", "seeds_and_jobs", "show",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{where}{': ' if where else ''}{message}; see `{self.prog} --help`")
 
 
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+
+
 class Commands:
     """The commands of one parser; each module of this package adds its own."""
 
@@ -52,17 +57,78 @@ class Commands:
             title="commands", dest="command", metavar="COMMAND", required=True, parser_class=Parser
         )
 
-    def add(self, name: str, does: Does, help: str, more: str = "") -> argparse.ArgumentParser:
+    def add(
+        self, name: str, does: Does, help: str = "", more: str = "", fill: Mapping[str, Any] | None = None, **types: Any
+    ) -> argparse.ArgumentParser:  # fmt: skip
         """Adds the command `name`, which calls `does` and exits with what that returns.
 
-        `help` is its line in the list of commands; `more` is printed below its arguments.
+        `help` is its line in the list of commands; `more` is printed below its arguments. Both, and the arguments, are in `commands.toml`
+        if they are not given. ``fill`` has what stands for names in braces there. ``types`` has by argument: what reads the value, a tuple
+        of choices, ``"many"`` for an option that may be repeated, or a dictionary of other settings of ``add_argument``.
         """
+        texts = {"help": help, "more": more, "arguments": ""} | _texts().get(name, {})
+        for key, value in (fill or {}).items():
+            texts = {what: text.replace(f"{{{key}}}", str(value)) for what, text in texts.items()}
         one: argparse.ArgumentParser = self._parsers.add_parser(
-            name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=more or None,
+            name, help=texts["help"], description=f"{texts['help'][0].upper()}{texts['help'][1:]}.", epilog=texts["more"].strip("\n") or None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         one.set_defaults(does=does)
+        group: argparse._ActionsContainer | None = None
+        for line in re.sub(r"\n +", " ", texts["arguments"].strip("\n")).splitlines():
+            special, *words = line.split()
+            if special == "@line":
+                _line_options(one, *words)
+            elif special.startswith("@"):
+                (world if special == "@world" else world_options)(one)
+            elif special.startswith("|"):
+                group = group or one.add_mutually_exclusive_group(required=special.startswith("|!"))
+                _argument(group, line.lstrip("|!"), types)
+            else:
+                _argument(one, line, types)
         return one
+
+
+#: Types of arguments that mean the same in every command.
+_TYPES: dict[str, Any] = {"set": "many", "file": Path, "out": Path}
+
+
+def _argument(one: argparse._ActionsContainer, line: str, types: Mapping[str, Any]) -> None:
+    """Adds the argument that this line of `commands.toml` describes."""
+    head, _, help = line.partition("  ")
+    first, _, metavar = head.partition(" ")
+    names = first.rstrip("?+").split(",")
+    name = names[0].removeprefix("--").replace("-", "_")
+    settings: dict[str, Any] = {"help": help.strip() or _texts()["shared"][head.strip()]}
+    if first[-1] in "?+":
+        settings["nargs"] = first[-1]
+    if metavar:
+        settings["metavar"] = metavar
+    elif names[0] != name and name not in types:
+        settings["action"] = "store_true"
+    how = types.get(name, count if head in ("--seeds N", "--jobs N") else _TYPES.get(name))
+    if how == "many":
+        settings |= {"action": "append", "default": []}
+    elif how is not None:
+        settings |= how if isinstance(how, dict) else {"choices" if isinstance(how, tuple) else "type": how}
+    one.add_argument(*names, **settings)
+
+
+#: Options of a line, as an experiment file names them; each may be given for one direction alone.
+LINE = {
+    "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
+    "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
+    "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
+    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
+    "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
+}
+
+
+def _line_options(one: argparse.ArgumentParser, *sides: str) -> None:
+    for name, (what, about) in LINE.items():
+        one.add_argument(f"--{name}", metavar=what, help=about)
+        for side in sides:
+            one.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
 
 
 def count(text: str) -> int:
@@ -72,50 +138,10 @@ def count(text: str) -> int:
     return int(text)
 
 
-#: Help of arguments that several commands have.
-_SHARED = {
-    "--set KEY=VALUE": "change a value, by dotted key; may be repeated",
-    "--seeds N": "how many seeds: 1, 2, ... N (default: what the experiment says)",
-    "--jobs N": "runs at a time (default: one a core)",
-    "--dask ADDRESS": "on the workers of this Dask scheduler, which must see --out",
-    "--json": "print as JSON",
-    "results RESULTS": "results directory or URL",
-    "file FILE": "the experiment, a TOML file",
-}
-#: Types of arguments that mean the same in every command.
-_TYPES: dict[str, Any] = {"seeds": count, "jobs": count, "trials": count, "set": "many", "file": Path}
-
-
-def takes(one: argparse._ActionsContainer, text: str, **types: Any) -> None:
-    """Adds the arguments in this text, a line each: its name, what stands for its value, two spaces, and its help, which goes on in indented lines.
-
-    A name with ``--`` is an option, and one without value a switch; ``?`` and ``+`` behind a name are argparse's ``nargs``. Help of an
-    argument that several commands have is left out. ``types`` has by name: what reads the value, a tuple of choices, ``"many"`` for an
-    option that may be repeated, or a dictionary of other settings of ``add_argument``.
-    """
-    for line in re.sub(r"\n +", " ", inspect.cleandoc(text)).splitlines():
-        head, _, help = line.partition("  ")
-        first, _, metavar = head.partition(" ")
-        names = first.rstrip("?+").split(",")
-        name = names[0].removeprefix("--").replace("-", "_")
-        settings: dict[str, Any] = {"help": help.strip() or _SHARED[head]}
-        if first[-1] in "?+":
-            settings["nargs"] = first[-1]
-        if metavar:
-            settings["metavar"] = metavar
-        elif names[0] != name and name not in types:
-            settings["action"] = "store_true"
-        how = types.get(name, _TYPES.get(name))
-        if how == "many":
-            settings |= {"action": "append", "default": []}
-        elif how is not None:
-            settings |= how if isinstance(how, dict) else {"choices" if isinstance(how, tuple) else "type": how}
-        one.add_argument(*names, **settings)
-
-
 def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
     """Adds --seeds, --jobs and --out, whose default is ``out``."""
-    takes(one, f"--seeds N\n--jobs N\n--out DIR  results directory (default: {out})", out=Path)
+    for line in ("--seeds N", "--jobs N", f"--out DIR  results directory (default: {out})"):
+        _argument(one, line, {})
 
 
 def world(one: argparse.ArgumentParser) -> None:
@@ -176,19 +202,9 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def figure_options(one: argparse.ArgumentParser, usual: str) -> None:
-    """Adds how figures look in print."""
-    takes(
-        one,
-        f"""
-        --format LIST    formats of figures: png, pdf, svg, pgf, with commas between (default: {usual})
-        --style          paper: 3.5in wide, 8 points with serifs; slides: 10in wide, 16 points
-        --width LENGTH   of a figure, such as 8.5cm or 3.5in
-        --height LENGTH  of a figure (default: as its width asks for)
-        --font NAME      of the text in figures, such as `Liberation Serif`
-        """,
-        format={"dest": "formats", "type": names}, style=("paper", "slides"),
-    )  # fmt: skip
+def figure_options() -> dict[str, Any]:
+    """Types of the options that say how figures look in print."""
+    return {"format": {"dest": "formats", "type": names}, "style": ("paper", "slides")}
 
 
 def figure_look(args: argparse.Namespace, *always: str) -> AbstractContextManager[None]:

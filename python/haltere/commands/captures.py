@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import InputError
-from ._common import Commands, count, names, print_json, show, takes
+from ._common import Commands, count, names, print_json, show
 
 if TYPE_CHECKING:
     from ..report.document import Document
@@ -19,88 +19,19 @@ if TYPE_CHECKING:
 def add(to: Commands) -> None:
     """Adds to the command line."""
     defaults = json.loads(_core.capture_defaults())
-    _add_classify(to, defaults["classify"])
-    _add_correlate(to, defaults["correlate"])
-    replay = to.add(
-        "replay",
-        _replay,
-        'write the TCP flows of a capture as CSV, for traffic of `kind = "replay"`',
-        "example:\n  haltere replay capture.pcapng --pairs 4 --out flows.csv\n\n"
-        "Each direction of a connection that carries payload is a flow from `cN` to `sN` or back: the hosts of a dumbbell. The first "
-        "client's address is the first pair, and so on; after the last pair comes the first.",
-    )
-    takes(
-        replay,
-        """
-        capture CAPTURE  a pcap or pcapng file
-        --pairs N        pairs of hosts (default: 1)
-        --out FILE       the CSV file (default: standard output)
-        """,
-        pairs={"type": count, "default": 1}, out=Path,
+    listed = {
+        "classifiers": ", ".join(defaults["classify"]["classifiers"]),
+        "methods": ",".join(defaults["correlate"]["methods"]),
+    }
+    to.add(
+        "classify", _classify, fill=defaults["classify"] | listed, classifier={"type": names, "default": ["rafle"]}, n=_counts, draws=count,
+        seed=int,
     )  # fmt: skip
-
-
-def _add_classify(to: Commands, defaults: dict[str, Any]) -> None:
-    one = to.add(
-        "classify",
-        _classify,
-        "run flow classifiers on a capture: hit rates for your own traffic, and RAFLE's best memory",
-        "example:\n  haltere classify capture.pcapng --classifier rafle,las --n 10,30,40,50,60,100 --short 16kB\n\n"
-        "Reads pcap and pcapng; `tcpdump -s 96` keeps enough. The bytes of a whole flow decide whether it was short.",
-    )
-    takes(
-        one,
-        f"""
-        capture CAPTURE        a pcap or pcapng file
-        --classifier NAME,...  of {", ".join(defaults["classifiers"])} (default: rafle)
-        --n N,...              memories of RAFLE (default: those of the study's table 1)
-        --short SIZE           a flow of at most so many IP bytes is short (default: {defaults["short"]})
-        --draws N              replays of RAFLE with other random draws (default: {defaults["draws"]})
-        --seed N               random seed of these draws (default: {defaults["seed"]})
-        """,
-        classifier={"type": names, "default": ["rafle"]}, n=_counts, draws=count, seed=int,
+    to.add(
+        "correlate", _correlate, fill=defaults["correlate"] | listed, method={"type": names, "default": defaults["correlate"]["methods"]},
+        window=count, phi=float, flows=count, least=count, source=("auto", "round_trip", "one_way"),
     )  # fmt: skip
-    _outputs(one, "classify-NAME of the file")
-
-
-def _add_correlate(to: Commands, defaults: dict[str, Any]) -> None:
-    one = to.add(
-        "correlate",
-        _correlate,
-        "find out from captures which flows share a bottleneck",
-        "example:\n  haltere correlate a.pcapng b.pcapng --method red_cpi,mscm,sbd\n\n"
-        "A capture before the bottleneck is judged by round-trip times, one behind it by one-way delays (TCP timestamps).\n"
-        "UP.pcapng+DOWN.pcapng: the two directions of one capture. Clocks of all captures must agree.",
-    )
-    ours = "default: as `haltere explain NAME` says"
-    takes(
-        one,
-        f"""
-        captures+ CAPTURE  pcap or pcapng files
-        --method NAME,...  (default: {",".join(defaults["methods"])})
-        --every TIME       step at which red_cpi and mscm sample delays; 0s: each measurement (default: {defaults["every"]})
-        --window N         samples in a window of red_cpi and mscm ({ours})
-        --interval TIME    between two of their coefficients ({ours})
-        --phi P            coefficient from which flows share ({ours})
-        --flows N          at most so many, the largest (default: {defaults["flows"]})
-        --least N          measurements that a flow must have (default: {defaults["least"]})
-        --source           what is measured (default: auto, what varies more)
-        """,
-        method={"type": names, "default": defaults["methods"]}, window=count, phi=float, flows=count, least=count,
-        source=("auto", "round_trip", "one_way"),
-    )  # fmt: skip
-    _outputs(one, "correlate-NAME of the first file")
-
-
-def _outputs(one: argparse.ArgumentParser, name: str) -> None:
-    takes(
-        one,
-        f"""
-        --json     print as JSON; nothing is written unless --out is given
-        --out DIR  where figure, tables and report go (default: results/{name})
-        """,
-        out=Path,
-    )
+    to.add("replay", _replay, pairs={"type": count, "default": 1})
 
 
 def _counts(text: str) -> list[int]:

@@ -6,41 +6,19 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, mechanism, seeds_and_jobs, show, takes
+from ._common import Commands, mechanism, show
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    one = to.add(
-        "characterize",
-        _characterize,
-        "run a queue discipline through the scenarios of RFC 7928, or a congestion control through the criteria of RFC 9743",
-        "examples:\n"
-        "  haltere characterize codel\n"
-        "  haltere characterize pie --set target=5ms --set tupdate=10ms --quick\n"
-        "  haltere characterize red --only heavy --only bursts --seeds 3\n"
-        "  haltere characterize copa --quick\n"
-        "  haltere characterize python:mine.py:Mine --beside cubic --beside bbr3 --quick\n"
-        "  haltere characterize bbr3 --cases draft\n\n"
-        "docs/characterize.md names the scenarios.",
-    )
-    takes(
-        one,
-        """
-        mechanism NAME      a queue discipline or a congestion control: its name (`haltere list queues` and `haltere list congestion`),
-                            `python:FILE:CLASS` or `wasm:FILE`
-        --of                what NAME is, if it is both
-        --cases             `draft`: the test cases of BBR's draft, for bbr3 (default: the RFC's)
-        --set KEY=VALUE     a parameter of the mechanism; may be repeated
-        --beside MECHANISM  what it is compared with, named as NAME is; may be repeated (default: cubic and reno; of queues drop_tail, codel,
-                            pie and fq_codel)
-        --only SCENARIO     this scenario, such as heavy; may be repeated
-        --quick             a first look within a minute or two; says what it left out
-        --json              print every table as JSON
-        """,
-        of=tuple(_KINDS), cases={"choices": ("rfc", "draft"), "default": "rfc"}, beside="many", only="many",
-    )  # fmt: skip
-    seeds_and_jobs(one, "results/characterize-NAME")
+    types: dict[str, Any] = {
+        "of": tuple(_KINDS),
+        "cases": {"choices": ("rfc", "draft"), "default": "rfc"},
+        "beside": "many",
+        "only": "many",
+        "out": Path,
+    }
+    to.add("characterize", _characterize, **types)
 
 
 #: What can be characterised, and the registry that names it.

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ._common import Commands, print_json, takes
+from ._common import Commands, print_json
 
 if TYPE_CHECKING:
     from ..analysis.compare import Difference
@@ -15,27 +15,7 @@ if TYPE_CHECKING:
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    compare = to.add(
-        "compare",
-        _compare,
-        "compare two results seed by seed: difference, interval, effect size, and a sentence",
-        "examples:\n"
-        "  haltere compare results/codel results/pie\n"
-        "  haltere compare results/aqm@queue=codel results/aqm@queue=pie --metrics goodput,ping_p95\n\n"
-        "A and B are results directories or URLs; DIR@KEY=VALUE,... means the points of a sweep with these values.\n"
-        "Runs of one seed get the same random draws, so differences are taken seed by seed.",
-    )
-    takes(
-        compare,
-        """
-        a A                  the baseline
-        b B                  what is compared with it
-        --metrics NAME,NAME  which metrics, of those that `haltere list metrics` names (default: all that both have)
-        --confidence P       of the intervals (default: 95%%)
-        --json
-        """,
-        metrics={"default": ""}, confidence={"type": _confidence, "default": 0.95},
-    )  # fmt: skip
+    to.add("compare", _compare, metrics={"default": ""}, confidence={"type": _confidence, "default": 0.95})
 
 
 def _confidence(text: str) -> float:

@@ -6,32 +6,19 @@ import argparse
 from pathlib import Path
 
 from .. import worlds
-from ._common import Commands, chosen_world, print_json, seeds_and_jobs, takes, world_options
+from ._common import Commands, chosen_world, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
     both = [worlds.WORLDS[name] for name in worlds.COMPARED]
-    one = to.add(
-        "compare-worlds",
-        _compare,
-        f"run an experiment {both[0].place} and {both[1].place}, and print the difference of each metric",
-        "example:\n  haltere compare-worlds experiment.toml --seeds 3\n\n"
-        + " ".join(kind.privileges for kind in both if kind.privileges),
-    )
-    takes(
-        one,
-        f"""
-        file FILE
-        --worlds NAME,NAME,...  which two or more, the baseline first (default: {",".join(worlds.COMPARED)}; there are {", ".join(worlds.WORLDS)})
-        --set KEY=VALUE
-        --quick                 two seeds and at most 20 s of each run; says what it left out
-        """,
-        worlds={"type": _worlds, "default": worlds.COMPARED},
-    )
-    world_options(one)
-    takes(one, "--json  print the comparison as JSON")
-    seeds_and_jobs(one, "results/NAME-worlds of the file")
+    fill = {
+        "there": f"{both[0].place} and {both[1].place}",
+        "privileges": " ".join(kind.privileges for kind in both if kind.privileges),
+        "compared": ",".join(worlds.COMPARED),
+        "worlds": ", ".join(worlds.WORLDS),
+    }
+    to.add("compare-worlds", _compare, fill=fill, worlds={"type": _worlds, "default": worlds.COMPARED})
 
 
 def _worlds(text: str) -> tuple[str, ...]:

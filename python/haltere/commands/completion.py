@@ -36,11 +36,7 @@ complete -o default -o bashdefault -F _haltere haltere
 def add(to: Commands) -> None:
     """Adds to the command line."""
     shells = "\n".join(f"  {line}" for line in _SHELLS.values())
-    one = to.add(
-        "completion", _completion, "print a script that completes commands and options in a shell",
-        f"add one line to the configuration of your shell:\n{shells}",
-    )  # fmt: skip
-    one.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))
+    one = to.add("completion", _completion, fill={"shells": shells}, shell={"choices": _SHELLS})
     one.set_defaults(commands=to)
 
 

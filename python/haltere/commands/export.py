@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ..errors import InputError, nearest
-from ._common import Commands, takes
+from ._common import Commands
 
 #: The formats, by suffix, and how many times the bytes of the store a table of time series takes in each; measured.
 _FORMATS = {"csv": 4.5, "parquet": 0.7, "json": 20.0}
@@ -17,27 +16,7 @@ _LARGE = 20e6
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    export = to.add(
-        "export",
-        _export,
-        "write tables of all runs into one file each, as CSV, Parquet or JSON, or the report's tables as LaTeX",
-        "examples:\n"
-        "  haltere export results/sweep                          every table as CSV, into results/sweep/export\n"
-        "  haltere export results/sweep --table flows points --format parquet --out tables\n"
-        "  haltere export results/sweep --format latex --table traffic links            means with intervals, for booktabs\n\n"
-        "Each row has the point and the seed of its run in front, and what was swept. `points` and `runs` are tables, too.\n"
-        "LaTeX has the tables of the report instead, with intervals and marks of significance.",
-    )
-    takes(
-        export,
-        """
-        results RESULTS
-        --table+ NAME    only these tables (default: all)
-        --format         default: csv
-        --out DIR        where the files go (default: export in the results directory)
-        """,
-        format={"choices": (*_FORMATS, "latex"), "default": "csv"}, out=Path,
-    )  # fmt: skip
+    to.add("export", _export, format={"choices": (*_FORMATS, "latex"), "default": "csv"})
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -5,26 +5,14 @@ from __future__ import annotations
 import argparse
 
 from ..errors import InputError
-from ._common import Commands, print_json, takes
+from ._common import Commands, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    listing = to.add("list", _list, "list the mechanisms, tables, metrics, worlds and studies")
-    takes(listing, "kind? KIND  only this kind, such as queues, congestion or metrics\n--json")
-    explain = to.add(
-        "explain",
-        _explain,
-        "explain a mechanism, table, key or metric: what it does, its source, an example, its parameters",
-    )
-    takes(
-        explain,
-        """
-        name NAME  its name, such as codel, fq-codel, graph_link, interval or page_load_p50
-        --json     print its part of the schema as JSON
-        """,
-    )
-    to.add("schema", _schema, "print the JSON Schema of experiment files")
+    to.add("list", _list)
+    to.add("explain", _explain)
+    to.add("schema", _schema)
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -7,35 +7,13 @@ import os
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, takes
+from ._common import Commands
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    new = to.add(
-        "new",
-        _new,
-        "write an experiment file or a mechanism to begin with, or list what there is",
-        "examples:\n"
-        "  haltere new                       the list\n"
-        "  haltere new rrul                  writes rrul.toml\n"
-        "  haltere new rrul my-test.toml     writes my-test.toml\n"
-        "  haltere new control --lang python my-control a folder with a congestion control in Python\n"
-        "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
-        "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
-        "An existing file or folder is not overwritten.",
-    )
     # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
-    takes(
-        new,
-        """
-        name? NAME      which one, or a kind of mechanism such as `control` (default: list them)
-        file? FILE      where (default: NAME.toml in this folder)
-        --lang+         of a mechanism: its language (python; of a `control` or a `queue` also rust, c, assemblyscript, rust-crate) and its
-                        folder
-        """,
-        lang={"metavar": ("LANGUAGE", "FOLDER")},
-    )
+    to.add("new", _new, lang={"metavar": ("LANGUAGE", "FOLDER")})
 
 
 def _new(args: argparse.Namespace) -> int:

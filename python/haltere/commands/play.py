@@ -6,28 +6,12 @@ import argparse
 import re
 
 from ..errors import HaltereError, InputError
-from ._common import Commands, takes
+from ._common import Commands
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    play = to.add(
-        "play",
-        _play,
-        "open a page on which queues and congestion controls run live, are changed and compared",
-        "The page is served to this machine only; its address holds a token. Closing the page stops its run, Ctrl-C the server.\n"
-        "What was tried is exported as an experiment file for `haltere run`.",
-    )
-    takes(
-        play,
-        """
-        link? LINK    a link of the playground's Share: its set-up is opened
-        --port N      the port (default: any that is free)
-        --allow KIND  let pages choose this mechanism of your own, such as python:my_module:MyControl; may be repeated
-        --no-browser  print the address only
-        """,
-        port={"type": _port, "default": 0}, allow="many",
-    )  # fmt: skip
+    to.add("play", _play, port={"type": _port, "default": 0}, allow="many")
 
 
 def _port(text: str) -> int:

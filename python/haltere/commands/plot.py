@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, figure_look, figure_options, takes
+from ._common import Commands, figure_look, figure_options
 
 #: Kinds of figures over the axes of a sweep; :mod:`haltere.report.over` draws them.
 _KINDS = ("line", "bar", "heat", "cdf", "box", "size")
@@ -15,51 +14,8 @@ _KINDS = ("line", "bar", "heat", "cdf", "box", "size")
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    plot = to.add(
-        "plot",
-        _plot,
-        "draw the figures of a results directory as PNG, PDF, SVG or PGF",
-        "examples:\n"
-        "  haltere plot results/sweep                                             the figures of the report\n"
-        "  haltere plot results/sweep --x rate --y ping_p95 --by queue --facet delay --log-x\n"
-        "  haltere plot results/sweep --kind heat --x rate --by limit --y goodput\n"
-        "  haltere plot results/a results/b --kind cdf --y pings                  lines: results\n"
-        "  haltere plot results/sweep --y goodput_flow --x limit --by traffic          a line for each traffic entry\n"
-        "  haltere plot results/web --kind size --y slowdown --by queue\n"
-        "  haltere plot results/web --kind cdf --y fct.web\n"
-        "  haltere plot results/sweep --link all                                  the queue of each watched link\n"
-        "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n"
-        "  haltere plot results/sweep --y ping_p95 --style paper --format pdf,pgf --x-label 'Rate (Mbit/s)'\n\n"
-        "--y takes a metric (`haltere list metrics` names them), single values (pings, fct, slowdown, flow, page_load, call_mos), of one\n"
-        "traffic entry or of one kind after a dot (fct.web), or TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
-        "`class` and `link` are axes, too. What is not named is taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
-    )
-    takes(
-        plot,
-        """
-        results+ RESULTS  results directories or URLs; several in one figure need --y
-        --y VALUE         what is drawn: a metric, or TABLE.COLUMN
-        --x AXIS          along the figure: an axis of the sweep
-        --by AXIS         a line or box for each of its values; rows of a heat map
-        --facet AXIS      a panel for each of its values
-        --kind            default: line, or cdf of single values
-        --log-x           a logarithmic x axis
-        --log-y           a logarithmic y axis
-        --out FILE        where, without suffix (default: figures/NAME of the first results)
-        --timeline        instead one run over time: throughput, windows, RTT, queue, drops and marks
-        --point N         with --timeline: which point of the sweep, from 0
-        --link NAME       whose queue (default: the link used most); without --timeline that figure alone, of each link with `all`
-        --seed N          with --timeline: which seed (default: the first)
-        """,
-        kind=_KINDS, out=Path, point=int, seed=int,
-    )  # fmt: skip
-    figure_options(plot, "png,pdf,svg")
-    takes(
-        plot, "--x-label TEXT  of the x axes, instead of their own\n--y-label TEXT  of the y axes, instead of their own"
-    )
-    report = to.add("report", _report, "write report.html (one file, no network needed), report.md and CSV tables")
-    takes(report, "results RESULTS")
-    figure_options(report, "png; the page draws its figures by itself")
+    to.add("plot", _plot, kind=_KINDS, point=int, seed=int, **figure_options())
+    to.add("report", _report, **figure_options())
 
 
 def _plot(args: argparse.Namespace) -> int:

@@ -6,28 +6,12 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, chosen_world, seeds_and_jobs, show, takes, world
+from ._common import Commands, chosen_world, show
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    reproduce = to.add(
-        "reproduce",
-        _reproduce,
-        "run a published study again and check its findings",
-        "`haltere list studies` names the studies.",
-    )
-    takes(reproduce, "study STUDY  its name, such as aqm-lab")
-    world(reproduce)
-    takes(
-        reproduce,
-        """
-        --variant NAME  a part of the study, such as paper (default: all of it)
-        --quick         within a minute on two cores; says what it left out
-        --json          print findings and tables as JSON
-        """,
-    )
-    seeds_and_jobs(reproduce, "results/STUDY")
+    to.add("reproduce", _reproduce)
 
 
 def _reproduce(args: argparse.Namespace) -> int:

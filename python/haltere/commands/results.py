@@ -6,46 +6,13 @@ import argparse
 from typing import Any
 
 from ..errors import InputError
-from ._common import Commands, checked, print_json, takes
+from ._common import Commands, checked, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    results = to.add(
-        "results",
-        _results,
-        "ask the tables of a results directory a question in SQL",
-        "examples:\n"
-        "  haltere results results/experiment\n"
-        "  haltere results results/experiment --query \\\n"
-        '    "SELECT name, avg(goodput_bps) / 1e6 AS mbit FROM flows JOIN points USING (point) GROUP BY name"\n\n'
-        "Tables are those of the runs (flows, links, ...) with the columns point and seed in front, and `points` and `runs`.\n"
-        "Without --query they are listed with their columns. The SQL is DuckDB's.",
-    )
-    takes(
-        results,
-        """
-        results RESULTS
-        --query SQL      the question
-        --check          compare every file with its checksum, and fail if one differs
-        --files          list the captures and qlog files of the runs, with their places
-        """,
-    )
-    takes(results.add_mutually_exclusive_group(), "--json  print rows as JSON\n--csv  print rows as CSV")
-    digest = to.add(
-        "hash",
-        _hash,
-        "print the digest of each run and of all together",
-        "Equal experiments on equal versions give equal digests, on however many threads.",
-    )
-    takes(
-        digest,
-        """
-        results RESULTS
-        --verify         compare every file with its checksum before, and fail if one differs
-        --json
-        """,
-    )
+    to.add("results", _results)
+    to.add("hash", _hash)
 
 
 def _results(args: argparse.Namespace) -> int:

@@ -10,16 +10,7 @@ import socket
 from typing import Any
 
 from ..errors import InputError
-from ._common import Commands, takes
-
-# Options of the line, as an experiment file names them; each may be given for one direction alone.
-LINE = {
-    "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
-    "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
-    "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
-    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
-    "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
-}
+from ._common import LINE, Commands
 
 #: What the router itself is told.
 _OPTIONS = (
@@ -30,56 +21,11 @@ _OPTIONS = (
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    router = to.add(
-        "router",
-        _router,
-        "be a router between two interfaces, with any queue discipline",
-        "examples:\n"
-        "  haltere router --left eth1 --right eth2 --rate 1Mbit --queue '{ kind = \"rafle\", n = 40 }'\n"
-        "  haltere router --left eth1 --right eth2 --rate-right 20Mbit --rate-left 2Mbit --delay 15ms --queue fq_codel\n\n"
-        "Options of the line hold for both directions, or for one: --rate-right is left to right, --rate-left right to left.\n"
-        "SIGUSR1 prints the statistics as a line of JSON. SIGTERM and SIGINT take nothing more in, let out what is inside,\n"
-        "print the statistics and end with status 0. If an interface goes, it prints them too and ends with status 1.\n"
-        "The interfaces may keep their offloads: frames that hold several packets are cut, checksums finished, before a queue\n"
-        "sees them. Needs root or CAP_NET_RAW to open the interfaces; then it gives all privileges up (user 65534, no capabilities).\n"
-        "`haltere list queue` names the disciplines.",
-    )
-    takes(
-        router,
-        "--left IF  one interface\n--right IF  the other interface",
-        left={"required": True},
-        right={"required": True},
-    )
-    line_options(router, "right", "left")
-    takes(
-        router,
-        """
-        --rtt SPAN         round-trip time of the flows, for queue sizes in `bdp` (default: twice the delay)
-        --seed N           random seed (default: 1)
-        --reorder P        probability that a packet is delayed so that later ones overtake it
-        --reorder-by SPAN  for how long (default: 1ms)
-        --isn-bits N       senders' sequence numbers start with N zero bits, for run2c
-        --spin SPAN        stay awake this long before a deadline: precise, and takes a core
-        --slots N          received frames that an interface can hold (default: 8192)
-        --prometheus ADDR  serve /metrics, and /stats as JSON, at this address, such as 127.0.0.1:9900
-        --json             print a line of JSON a second, and at the end, on standard output
-        --pcap FILE        write what passes the left interface as pcapng
-        --pcap-right FILE  write what passes the right interface
-        --duration SPAN    end by itself after this
-        --quiet            no line a second
-        --keep-privileges  stay root, with all capabilities, once the interfaces are open
-        """,
-        seed={"type": int, "default": 1}, reorder_by={"default": "1ms"}, isn_bits={"type": int, "default": 0}, spin={"default": "0s"},
-        slots={"type": int, "default": 8192}, pcap={"dest": "pcap_left"},
+    number = {"type": int}
+    to.add(
+        "router", _router, left={"required": True}, right={"required": True}, seed=number | {"default": 1}, reorder_by={"default": "1ms"},
+        isn_bits=number | {"default": 0}, spin={"default": "0s"}, slots=number | {"default": 8192}, pcap={"dest": "pcap_left"},
     )  # fmt: skip
-
-
-def line_options(one: argparse.ArgumentParser, *sides: str) -> None:
-    """Adds the options of a line: each for both directions, and for one of them."""
-    for name, (what, about) in LINE.items():
-        one.add_argument(f"--{name}", metavar=what, help=about)
-        for side in sides:
-            one.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
 
 
 def link_toml(args: argparse.Namespace, side: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import painted
-from ._common import Commands, chosen_world, print_json, takes, world
+from ._common import Commands, chosen_world, print_json
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -18,32 +18,7 @@ if TYPE_CHECKING:
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    run = to.add(
-        "run",
-        _run,
-        "run an experiment with every seed and print its results",
-        "examples:\n"
-        "  haltere run experiment.toml\n"
-        "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n"
-        "  haltere run experiment.toml --set precision=2% --dask tcp://10.0.0.7:8786 --out s3://bucket/experiment\n\n"
-        "Runs that the results hold already are not made again, unless they are damaged. A run that fails is reported\n"
-        "at the end and does not stop the others.",
-    )
-    takes(run, "file FILE")
-    world(run)
-    takes(
-        run,
-        """
-        --set KEY=VALUE
-        --quick          a first look: two seeds and at most 20 s of each run; says what it left out
-        --json           print the summary as JSON
-        --dask ADDRESS
-        --verify         at a URL: fetch what is there and check it (a directory always is)
-        --seeds N
-        --jobs N
-        --out DIR        results directory or URL (default: results/NAME of the file, with the name of a world other than the default one)
-        """,
-    )
+    to.add("run", _run, out=str)
 
 
 def _run(args: argparse.Namespace) -> int:

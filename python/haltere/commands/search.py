@@ -20,9 +20,6 @@ from ._common import (
     mechanism,
     names,
     print_json,
-    seeds_and_jobs,
-    takes,
-    world,
 )
 
 if TYPE_CHECKING:
@@ -38,86 +35,17 @@ _SEEDS = 4
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    one = to.add(
-        "search",
-        _search,
-        "search the values of some keys of an experiment for which a metric is best",
-        "examples:\n"
-        "  haltere search experiment.toml --minimise ping_p95 --over topology.dumbbell.bottleneck.queue.target=1ms..50ms\n"
-        "  haltere search experiment.toml --maximise goodput.video --over traffic.0.congestion=cubic,bbr,bbr3 --over topology.dumbbell.pairs=2..16\n"
-        "  haltere search experiment.toml --maximise jain --over traffic.0.tcp.initial_window=log:2..64 --trials 200 --time 30min\n\n"
-        "A range is LOW..HIGH with units, or values with commas between. It is logarithmic if it spans more than a factor of ten;\n"
-        "`log:` or `linear:` in front says otherwise. Keys are those of `haltere run --set`. Metrics are those that\n"
-        "`haltere list metrics` names, with parts, and the experiment's own. docs/search.md says how it works.",
+    effort: dict[str, Any] = {
+        "time": _time,
+        "batch": {"type": count, "default": 4},
+        "seed": {"type": count, "default": 1},
+    }
+    to.add(
+        "search", _search, over={"action": "append", "required": True}, trials={"type": count, "default": 50}, **effort
     )
-    takes(one, "file FILE")
-    goal = one.add_mutually_exclusive_group(required=True)
-    takes(
-        goal,
-        "--maximise,--maximize METRIC  the metric that should be high\n--minimise,--minimize METRIC  the metric that should be low",
-    )
-    takes(
-        one,
-        """
-        --over KEY=RANGE  what is searched; may be repeated
-        --set KEY=VALUE   change a value for all candidates; may be repeated
-        --dask ADDRESS
-        """,
-        over={"action": "append", "required": True},
-    )
-    _effort(one, trials=50, out="results/NAME-search")
-    _add_attack(to)
-
-
-def _add_attack(to: Commands) -> None:
-    one = to.add(
-        "attack",
-        _attack,
-        "search the worst network for a congestion control or a queue discipline",
-        "examples:\n"
-        "  haltere attack bbr --beside cubic --over buffer=1bdp           how bbr starves cubic\n"
-        "  haltere attack vegas --beside reno --harm starved              how reno starves vegas\n"
-        "  haltere attack reno --rtt-fairness                             unfairness between paths of different length\n"
-        "  haltere attack cubic --harm slow_startup --conditions jitter   a slow start that ends early\n"
-        "  haltere attack pie --harm drift --time 10min\n\n"
-        "The score of a network is the harm with the target less the harm with the reference. Conditions that the harm does not\n"
-        "need are left out at the end. docs/search.md lists harms and conditions.",
-    )
-    takes(
-        one,
-        """
-        target CONTROL       a congestion control or a queue discipline: its name, `python:FILE:CLASS` or `wasm:FILE`, or a TOML table with `kind`
-        --harm NAME          what to look for; docs/search.md lists them (default: starves with --beside, unfairness with --rtt-fairness, else
-                             low_utilisation)
-        --beside CONTROL     flows of this control share the bottleneck
-        --rtt-fairness       two flows of the target, one of which has a longer round-trip time
-        --reference CONTROL  what the target is compared with (default: the control beside it, else cubic or reno; of queues codel or pie)
-        --over KEY=RANGE     another range of a value, or one value; its condition is always there; may be repeated
-        --conditions LIST    the conditions that a network may have, with commas between, or none (default: all)
-        --duration TIME      length of a run (default: 20s; 5s for slow_startup, 60s for drift and regimes)
-        --keep PART          part of the harm that must remain when conditions are left out (default: 80%%)
-        --dask ADDRESS
-        """,
-        over="many", conditions=names, keep={"type": _part, "default": 0.8},
+    to.add(
+        "attack", _attack, over="many", conditions=names, keep={"type": _part, "default": 0.8}, trials={"type": count, "default": 200}, **effort,
     )  # fmt: skip
-    _effort(one, trials=200, out="results/attack-CONTROL-HARM")
-
-
-def _effort(one: argparse.ArgumentParser, trials: int, out: str) -> None:
-    """Adds where a search runs, how long it may take, and where it writes."""
-    world(one)
-    takes(
-        one,
-        f"""
-        --trials N   how many candidates (default: {trials})
-        --time TIME  begin no more candidates after this time, such as 10min
-        --batch N    candidates that are proposed together (default: 4; the results depend on it)
-        --seed N     random seed of the proposals (default: 1)
-        --json       print the result as JSON
-        """,
-        trials={"type": count, "default": trials}, time=_time, batch={"type": count, "default": 4}, seed={"type": count, "default": 1},
-    )  # fmt: skip
-    seeds_and_jobs(one, out)
 
 
 def _time(text: str) -> float:

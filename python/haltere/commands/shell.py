@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HaltereError, InputError
-from ._common import Commands, takes
-from .router import LINE, line_options, link_toml
+from ._common import LINE, Commands
+from .router import link_toml
 
 if TYPE_CHECKING:
     from .. import _core
@@ -35,70 +35,16 @@ _INSIDE = "HALTERE_USER_NAMESPACE"
 _ENDS = ["inside", "outside"]
 #: From the first look at the counters to the second.
 _BETWEEN_S = 0.5
-_BESIDE, _PROGRAM = "a program to run beside it", "the program and its arguments"
-_REST = {"nargs": argparse.REMAINDER}
 _SHELL = os.environ.get("SHELL") or "/bin/sh"
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    shell = to.add(
-        "shell",
-        _shell,
-        "start the network of an experiment and give a shell in one of its hosts",
-        "example:\n  haltere shell experiment.toml c1\n\n"
-        "The links and queues are the experiment's; its traffic does not run. Hosts see each other by name. In the shell,\n"
-        "`haltere network` prints rates, queues and drops, and `haltere network KEY=VALUE` changes it.\n"
-        "The network goes with the shell. Needs root, or a machine whose users may make namespaces.",
-    )
-    takes(shell, "file FILE\nhost? HOST  a host of the experiment (default: the first)")
-    run = to.add(
-        "exec",
-        _exec,
-        "run a program in a host of an experiment's network",
-        "example:\n  haltere exec experiment.toml c1 --server 's1: iperf3 -s' -- iperf3 -c s1\n\n"
-        "The network is that of `haltere shell`. The exit status is the program's.",
-    )
-    takes(
-        run,
-        f"""
-        file FILE
-        host HOST                 a host of the experiment
-        --server 'HOST: COMMAND'  {_BESIDE}
-        words -- COMMAND          {_PROGRAM}
-        """,
-        server="many", words=_REST,
-    )  # fmt: skip
-    link = to.add(
-        "link",
-        _link,
-        "run a program behind one emulated link",
-        "examples:\n"
-        "  haltere link --rate 10Mbit --delay 20ms --queue fq_codel -- curl http://outside:8000/\n"
-        "  haltere link --rate-up 1Mbit --rate-down 16Mbit --delay 15ms --server 'iperf3 -s' -- iperf3 -c outside\n\n"
-        "The program runs in a host `inside`. The other end of the link, `outside`, is this machine as it is without\n"
-        "the command: as root, its programs listen there; as another user, those of --server. Options hold for both\n"
-        "directions, or for one: --rate-up, --delay-down. Without a program, a shell starts.",
-    )
-    line_options(link, "up", "down")
-    takes(
-        link,
-        f"""
-        --trace UP,DOWN      two files of Mahimahi, each line the millisecond at which a packet of 1500 bytes may leave, instead of rates
-        --server 'COMMAND'   {_BESIDE}
-        words -- COMMAND     {_PROGRAM}
-        """,
-        server="many", words=_REST,
-    )  # fmt: skip
-    network = to.add(
-        "network",
-        _network,
-        "print or change the network around this shell",
-        "examples:\n  haltere network\n  haltere network rate=5Mbit delay=40ms\n  haltere network topology.dumbbell.bottleneck.queue=codel\n\n"
-        "Works in a shell or a program that `haltere shell`, `exec` or `link` started. Of `haltere link`, the keys are those of\n"
-        "its options; of an experiment, those of `haltere run --set`.",
-    )
-    takes(network, "changes KEY=VALUE  a key of the experiment and its new value", changes={"nargs": "*"})
+    program: dict[str, Any] = {"server": "many", "words": {"nargs": argparse.REMAINDER}}
+    to.add("shell", _shell)
+    to.add("exec", _exec, **program)
+    to.add("link", _link, **program)
+    to.add("network", _network, changes={"nargs": "*"})
 
 
 def _shell(args: argparse.Namespace) -> int:

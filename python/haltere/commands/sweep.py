@@ -5,33 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, print_json, takes
+from ._common import Commands, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    sweep = to.add("sweep", lambda _: 2, "say how far a sweep has come")
-    inner = Commands(sweep)
-    status = inner.add(
-        "status",
-        _status,
-        "say how many runs of a sweep are done, to do, failed or damaged",
-        "examples:\n"
-        "  haltere sweep status results/experiment\n"
-        "  haltere sweep status experiment.toml --seeds 100\n"
-        "  haltere sweep status s3://bucket/experiment --json\n\n"
-        "Every file is checked against its checksum. `haltere run` makes what is missing or damaged.",
-    )
-    takes(
-        status,
-        """
-        what DIR-or-FILE  results directory, URL, or experiment file (.toml)
-        --out DIR         of a file: its results (default: results/NAME of the file)
-        --seeds N         of a file: how many seeds
-        --set KEY=VALUE   of a file: change a value
-        --json
-        """,
-    )
+    sweep = to.add("sweep", lambda _: 2)
+    Commands(sweep).add("status", _status, out=str)
 
 
 def _status(args: argparse.Namespace) -> int:

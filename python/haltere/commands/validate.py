@@ -5,24 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, chosen_world, takes, world
+from ._common import Commands, chosen_world
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    validate = to.add("validate", _validate, "compare the simulator with results measured on Linux")
-    takes(
-        validate,
-        """
-        dir? DIR      directory with scenarios and measured results (default: those that come with Haltere)
-        --json        print the comparison as JSON
-        --only REGEX  only scenarios whose name matches
-        --out DIR     also write the rows as Parquet, CSV and JSON, the report and a figure
-        """,
-        dir=Path, out=Path,
-    )  # fmt: skip
-    world(validate)
-    takes(validate, "--seeds N  how many seeds: 1, 2, ... N (default: ten)\n--jobs N")
+    to.add("validate", _validate, dir=Path)
 
 
 def _validate(args: argparse.Namespace) -> int:
