@@ -75,11 +75,7 @@ def _main(given: Sequence[str]) -> int:
     except InputError as error:
         return _say(error, 2)
     except UnicodeEncodeError as error:
-        strange = [
-            one
-            for one in given
-            if not one.isprintable() and one.encode(errors="replace") != one.encode(errors="ignore")
-        ]
+        strange = [one for one in given if one.encode(errors="replace") != one.encode(errors="ignore")]
         if not strange:
             return _bug(error, "--traceback" in given)
         return _say(f"arguments must be UTF-8 text, got `{_one_line(strange[0])}`", 2)
@@ -105,11 +101,8 @@ def _say(what: object, status: int) -> int:
 
 
 #: What the system says of a file that cannot be written there, or read.
-_WRONG_PLACE = frozenset(
-    {
-        errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM,
-        errno.EROFS,
-    }
+_WRONG_PLACE = (
+    errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS,
 )  # fmt: skip
 
 

@@ -96,17 +96,9 @@ def _fish(every: dict[str, argparse.ArgumentParser]) -> Iterator[str]:
         for name, one in inner.items():
             yield f"{head} -f -a {name} -d {shlex.quote(_brief(one.description))}"
         for action in _options(parser):
-            flags = [
-                f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
-                for option in action.option_strings
-            ]
-            value = (
-                ""
-                if action.nargs == 0
-                else f" -xa {shlex.quote(' '.join(_choices(action)))}"
-                if action.choices
-                else " -r"
-            )
+            flags = [f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in action.option_strings]
+            listed = f" -xa {shlex.quote(' '.join(_choices(action)))}" if action.choices else " -r"
+            value = "" if action.nargs == 0 else listed
             yield f"{head} {' '.join(flags)}{value} -d {shlex.quote(_brief(action.help))}"
 
 

@@ -63,11 +63,8 @@ def _over(args: argparse.Namespace) -> int:
 
     many = [Results(one) for one in args.results]
     ask = over.Ask(args.y, args.x, args.by, args.facet, args.kind, args.log_x, args.log_y)
-    words = [
-        args.kind or "",
-        args.y,
-        *(f"{what}-{name}" for what in ("x", "by", "facet") if (name := getattr(args, what))),
-    ]
+    axes = [f"{what}-{name}" for what in ("x", "by", "facet") if (name := getattr(args, what))]
+    words = [args.kind or "", args.y, *axes]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(word for word in words if word)).replace(".", "-")
     caption, paths = over.draw(over.Data(many), ask, args.out or many[0].directory / "figures" / name)
     for one in many:

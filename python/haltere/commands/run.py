@@ -65,14 +65,8 @@ def _show(results: Results, left_out: str, as_json: bool) -> None:
     from ..report import overview
 
     if as_json:
-        print_json(
-            {
-                "directory": results.where,
-                "digest": results.digest(),
-                "left_out": left_out,
-                "summary": results.summary(),
-            }
-        )
+        told = {"directory": results.where, "digest": results.digest(), "left_out": left_out}
+        print_json({**told, "summary": results.summary()})
         return
     print(overview.document(results, figures=False).text())
     if left_out:
