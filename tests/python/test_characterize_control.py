@@ -1,4 +1,4 @@
-"""`haltere characterize CONTROL`: the criteria of RFC 9743, the card, and the test cases of BBR's draft."""
+"""`haltere characterize CONTROL`: the criteria of RFC 9743, the card; and the test cases of BBR's draft."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import bbr_draft
+from bbr_draft.cases import CASES
 from conftest import haltere
 from haltere import InputError, _core
 from haltere.api import Scenario
@@ -15,8 +17,6 @@ from haltere.characterize.controls import characterize_control
 from haltere.characterize.controls.card import compare
 from haltere.characterize.controls.cases import CRITERIA, QUICK, cases, experiment
 from haltere.characterize.controls.measures import MEASURES
-from haltere.characterize.draft import characterize_draft
-from haltere.characterize.draft.cases import CASES
 from haltere.studies import Options
 
 
@@ -186,8 +186,6 @@ def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) ->
         (["python:no.py:Mine"], "no.py"),
         (["cubic", "--set", "betta=0.5"], "did you mean `beta`"),
         (["cubic", "--only", "bufer-1"], "--only must be one of"),
-        (["cubic", "--cases", "draft"], "--cases draft must be for `bbr3`"),
-        (["bbr3", "--cases", "draft", "--only", "A.99"], "--only must be one of A.1,"),
     ],
 )
 def test_a_wrong_word_is_told_before_anything_runs(tmp_path: Path, arguments: list[str], says: str) -> None:
@@ -206,15 +204,21 @@ def test_the_cases_are_those_of_the_draft() -> None:
     assert [case.number for case in CASES] == [f"A.{n}" for n in range(1, 23)]
 
 
+def test_a_case_that_the_draft_does_not_have_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--only must be one of A.1,"):
+        bbr_draft.tested({}, Options(out=tmp_path, quiet=True), ["A.99"])
+
+
 def test_the_draft_s_cases_hold_but_those_that_are_known(tmp_path: Path) -> None:
-    outcome = characterize_draft("bbr3", {}, Options(out=tmp_path, quiet=True))
-    rows = _table(outcome.to_json(), "cases")
+    (table,) = bbr_draft.tested({}, Options(out=tmp_path, quiet=True)).tables()
+    rows = table.rows
     words = [row[3] for row in rows]
     assert words.count("held") >= 40, [row for row in rows if row[3] != "held"]
     assert {row[0] for row in rows} - {""} == {case.number for case in CASES}
 
 
 def test_another_pace_of_probing_shows_in_the_draft_s_case(tmp_path: Path) -> None:
-    outcome = characterize_draft("bbr3", {"probe_rtt_interval": "2s"}, Options(out=tmp_path, quiet=True), ["A.10"])
-    row = _table(outcome.to_json(), "cases")[0]
+    options = Options(out=tmp_path, quiet=True)
+    (table,) = bbr_draft.tested({"probe_rtt_interval": "2s"}, options, ["A.10"]).tables()
+    row = table.rows[0]
     assert row[3] == "not held" and "2." in row[4], "PROBE_RTT comes every 2 s, not every 5"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ..errors import InputError
 from ._common import Commands, mechanism, show
@@ -12,14 +11,7 @@ from ._common import Commands, mechanism, show
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    types: dict[str, Any] = {
-        "of": tuple(_KINDS),
-        "cases": {"choices": ("rfc", "draft"), "default": "rfc"},
-        "beside": "many",
-        "only": "many",
-        "out": Path,
-    }
-    to.add("characterize", _characterize, **types)
+    to.add("characterize", _characterize, of=tuple(_KINDS), beside="many", only="many")
 
 
 #: What can be characterised, and the registry that names it.
@@ -48,7 +40,6 @@ def _characterize(args: argparse.Namespace) -> int:
     from ..api import parse_setting
     from ..characterize import characterize
     from ..characterize.controls import characterize_control
-    from ..characterize.draft import characterize_draft
     from ..kinds import label
     from ..studies import Options
 
@@ -56,17 +47,10 @@ def _characterize(args: argparse.Namespace) -> int:
     for other in args.beside:
         _named(other, (registry,), "--beside")
     settings = dict(parse_setting(one) for one in args.set)
-    draft = args.cases == "draft"
-    suffix = "".join(f"-{key}-{value}" for key, value in settings.items())
-    suffix += "-draft" if draft else "-quick" if args.quick else ""
+    suffix = "".join(f"-{key}-{value}" for key, value in settings.items()) + ("-quick" if args.quick else "")
     out = args.out or Path("results") / f"characterize-{label(args.mechanism)}{suffix}"
     options = Options(quick=args.quick, seeds=args.seeds, jobs=args.jobs, out=out)
-    if draft:
-        if args.beside:
-            raise InputError("--beside must be left out with --cases draft, whose cases compare nothing, got both")
-        outcome = characterize_draft(args.mechanism, settings, options, args.only)
-    else:
-        run = characterize if registry == "queues" else characterize_control
-        outcome = run(args.mechanism, settings, options, args.only, args.beside)
+    run = characterize if registry == "queues" else characterize_control
+    outcome = run(args.mechanism, settings, options, args.only, args.beside)
     show(outcome.document, out, outcome.to_json() if args.json else None)
     return 0

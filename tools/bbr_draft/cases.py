@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import read
+from haltere.characterize.files import read
+
 from .paths import LOSS_AT_S, MSS, RATE_MBIT, RTT_MS, STEP_S, payload
 from .trace import Phase, Trace
 

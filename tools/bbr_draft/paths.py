@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..files import Table
+from haltere.characterize.files import Table
+
 from .trace import Trace
 
 RATE_MBIT, RTT_MS, MSS = 10.0, 40.0, 1448
