@@ -10,7 +10,7 @@ import pytest
 
 import bbr_draft
 from bbr_draft.cases import CASES
-from conftest import haltere
+from conftest import called
 from haltere import InputError, _core
 from haltere.api import Scenario
 from haltere.characterize.controls import characterize_control
@@ -118,7 +118,7 @@ class Fifo(haltere.Queue):
 def test_a_control_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_MINE)
     more = ["--only", "iot", "--seeds", "2", "--beside", "bbr3", "--beside", "reno"]
-    done = haltere("characterize", "python:mine.py:Mine", *more, cwd=tmp_path, timeout=300)
+    done = called("characterize", "python:mine.py:Mine", *more, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "results" / "characterize-Mine"
     table = (folder / "tables" / "criterion-7-4.csv").read_text().splitlines()
@@ -130,7 +130,7 @@ def test_a_control_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path
 def test_a_discipline_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_MINE)
     more = ["--only", "friendly", "--quick", "--seeds", "1", "--beside", "codel", "--json"]
-    done = haltere("characterize", "python:mine.py:Fifo", *more, cwd=tmp_path, timeout=300)
+    done = called("characterize", "python:mine.py:Fifo", *more, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     table = next(one for one in json.loads(done.stdout)["tables"] if one["name"] == "delay")
     assert table["columns"][2:] == ["Fifo", "codel"]
@@ -145,7 +145,7 @@ def test_names_in_the_line_up_differ() -> None:
 
 
 def test_a_report_without_figures_says_nothing_of_them_and_a_criterion_is_a_question(tmp_path: Path) -> None:
-    done = haltere("characterize", "vegas", "--only", "beside-cubic-1", "--seeds", "2", cwd=tmp_path, timeout=300)
+    done = called("characterize", "vegas", "--only", "beside-cubic-1", "--seeds", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "results" / "characterize-vegas" / "report.md").read_text()
     assert "## Figures" not in text and "Figures:" not in done.stdout
@@ -169,7 +169,7 @@ def test_what_happens_at_a_change_of_the_path_is_drawn(tmp_path: Path) -> None:
 
 def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) -> None:
     arguments = ["characterize", "lp", "--set", "inference=4", "--only", "path-20-40", "--seeds", "2"]
-    done = haltere(*arguments, cwd=tmp_path, timeout=300)
+    done = called(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "lp, inference=4 by the criteria of RFC 9743" in done.stdout and "6.1" in done.stdout
     assert (tmp_path / "results" / "characterize-lp-inference-4" / "report.html").is_file()
@@ -189,7 +189,7 @@ def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) ->
     ],
 )
 def test_a_wrong_word_is_told_before_anything_runs(tmp_path: Path, arguments: list[str], says: str) -> None:
-    done = haltere("characterize", *arguments, cwd=tmp_path)
+    done = called("characterize", *arguments, cwd=tmp_path)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
