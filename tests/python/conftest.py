@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -95,7 +96,7 @@ def called(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str
 
     out, err = io.StringIO(), io.StringIO()
     words = [*map(str, arguments)]
-    with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["haltere", *words]):
         try:
             status = cli.main(words)
         except SystemExit as ended:  # --help
