@@ -32,7 +32,7 @@ A first experiment:
   haltere explain codel                one mechanism, its parameters and its source
   haltere run experiment.toml          run it with every seed; results in results/experiment
   haltere report results/experiment    figures and one HTML file
-  haltere reproduce aqm-lab --quick    a published study again, beside its own figures
+  haltere reproduce aqm-lab --quick    a published study, beside its own figures
 
 Exit status: 0 done, 2 wrong input (nothing written), 130 interrupted (finished runs are kept), 1 anything else.
 """
@@ -143,7 +143,7 @@ def _dropped() -> None:
 
 
 def _bug(error: BaseException, traced: bool) -> int:
-    """What no command expects."""
+    """Reports an error that is not the user's."""
     if traced:
         traceback.print_exception(error)
     what = f"{type(error).__name__}: {_one_line(error)}" if str(error) else type(error).__name__

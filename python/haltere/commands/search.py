@@ -161,7 +161,7 @@ def _scene(args: argparse.Namespace) -> Scene:
     one = harm(args.harm or default)
     if kind not in one.targets:
         raise InputError(
-            f"--harm must be one of {MECHANISMS[kind,]}, got `{one.name}`, which is one of {MECHANISMS[one.targets[0],]}"
+            f"--harm must be a harm of {MECHANISMS[kind,]}, got `{one.name}`, a harm of {MECHANISMS[one.targets[0],]}"
         )
     if one.beside and beside is None:
         raise InputError(f"--beside must name a congestion control for the harm `{one.name}`, got none")

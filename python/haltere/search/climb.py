@@ -89,7 +89,9 @@ class Cost:
         """Sentences for a report; `what`: the plural of a candidate."""
         lines = [f"CPU time of this call: {self.cpu_s:.0f} s. Runs: {self.made} made, {self.there} found in the store."]
         if found.out_of_time:
-            lines.append(f"The time was used up after {len(found.trials)} of {most} {what}. The same command goes on.")
+            lines.append(
+                f"The time was used up after {len(found.trials)} of {most} {what}. The same command continues."
+            )
         if found.failed:
             lines.append(f"{len(found.failed)} {what} failed, the first with: {found.failed[0].outcome.error}.")
         return lines

@@ -4,8 +4,8 @@
                              └──────────────measures (of Linux)──────────────────^
 
 `load` reads the kernel harness's result files, `translate` makes an experiment of a scenario (with the harness's
-artefacts), `ours` runs it and takes the same `measures` (and, for single flows, `dynamics`), `compare` sets both side by
-side, `report` shows them.
+artefacts), `ours` runs it and takes the same `measures` (and, for single flows, `dynamics`), `compare` compares both,
+`report` shows the result.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Discipline:
     options: Options
     flags: Flags = field(default_factory=dict)
     usual: dict[str, Any] = field(default_factory=dict)
-    """The parameters that Linux has and Haltere has not if the words say nothing."""
+    """Defaults of Linux that are not those of Haltere."""
     kind: str = ""
     """The discipline of Haltere; empty: of the same name."""
 
