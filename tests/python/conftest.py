@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -85,3 +88,17 @@ def haltere(*arguments: str | Path, cwd: Path, timeout: float = 120) -> subproce
 def listing(folder: Path) -> set[str]:
     """Every file below a folder."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def called(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same in this process, without the time that Python and its packages take to load."""
+    from haltere import cli
+
+    out, err = io.StringIO(), io.StringIO()
+    words = [*map(str, arguments)]
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["haltere", *words]):
+        try:
+            status = cli.main(words)
+        except SystemExit as ended:  # --help
+            status = int(ended.code or 0)
+    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())

@@ -46,7 +46,7 @@ def shorter(arguments: list[str]) -> list[str]:
     more = SHORTER.get(arguments[0], [])
     if arguments[0] != "characterize":
         return more
-    scenario = "heavy" if arguments[1] in _core.names("queues") else "A.1" if "draft" in arguments else "start"
+    scenario = "heavy" if arguments[1] in _core.names("queues") else "start"
     return [*more, "--only", scenario]
 
 

@@ -14,7 +14,8 @@ from .. import kinds
 from ..analysis import stats
 from ..analysis.measures import Run
 from ..analysis.stats import Mean
-from .scenarios import Case
+from .files import Case
+from .named import mean
 
 Array = NDArray[np.float64]
 #: Delays below this are drawn as this, since a logarithm has no place for nothing.
@@ -38,8 +39,7 @@ class Cell:
 
     def mean(self, name: str) -> Mean | None:
         """The mean over the seeds of that list; ``None`` if no seed has a value."""
-        known = [value for value in self.values[name] if not math.isnan(value)]
-        return stats.mean(known) if known else None
+        return mean(self.values[name])
 
 
 def read(cell: Cell, case: Case, run: Run) -> None:
@@ -69,8 +69,7 @@ def _delay(case: Case, run: Run) -> tuple[Array, Array]:
     """How long what waits at the bottleneck takes to leave at the rate of that time: times (s) and ms."""
     series = run.table("queue_series", link=case.link)
     at = series["at_ns"].to_numpy() * 1e-9
-    rate = np.array([case.rate_mbit(t) for t in at]) if case.schedule else np.full(len(at), case.rate_mbit(0.0))
-    return at, series["bytes"].to_numpy() * 8e-3 / rate
+    return at, series["bytes"].to_numpy() * 8e-3 / np.array([case.rate_mbit(t) for t in at])
 
 
 def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""The commands, one module each; a new one is a file and a line in ``COMMANDS``. A module is imported when its command is called."""
+"""The commands. A new one is a file and a line in ``COMMANDS``. A module is imported when one of its commands is called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMANDS = {
     "run": ".run",
     "sweep": ".sweep",
     "search": ".search",
-    "attack": ".attack",
+    "attack": ".search",
     "reproduce": ".reproduce",
     "compare-worlds": ".compare_worlds",
     "router": ".router",
@@ -29,12 +29,12 @@ COMMANDS = {
     "list": ".mechanisms",
     "explain": ".mechanisms",
     "schema": ".mechanisms",
-    "classify": ".classify",
-    "correlate": ".correlate",
-    "replay": ".replay",
+    "classify": ".captures",
+    "correlate": ".captures",
+    "replay": ".captures",
     "plot": ".plot",
-    "report": ".report",
-    "hash": ".hash",
+    "report": ".plot",
+    "hash": ".results",
     "results": ".results",
     "export": ".export",
     "compare": ".compare",

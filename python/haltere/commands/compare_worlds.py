@@ -6,33 +6,19 @@ import argparse
 from pathlib import Path
 
 from .. import worlds
-from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world_options
+from ._common import Commands, chosen_world, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
     both = [worlds.WORLDS[name] for name in worlds.COMPARED]
-    one = to.add(
-        "compare-worlds",
-        _compare,
-        f"run an experiment {both[0].place} and {both[1].place}, and print the difference of each metric",
-        "example:\n  haltere compare-worlds experiment.toml --seeds 3\n\n"
-        + " ".join(kind.privileges for kind in both if kind.privileges),
-    )
-    one.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
-    one.add_argument(
-        "--worlds", type=_worlds, default=worlds.COMPARED, metavar="NAME,NAME,...",
-        help=f"which two or more, the baseline first (default: {','.join(worlds.COMPARED)}; there are {', '.join(worlds.WORLDS)})",
-    )  # fmt: skip
-    one.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
-    )
-    one.add_argument(
-        "--quick", action="store_true", help="two seeds and at most 20 s of each run; says what it left out"
-    )
-    world_options(one)
-    one.add_argument("--json", action="store_true", help="print the comparison as JSON")
-    seeds_and_jobs(one, "results/NAME-worlds of the file")
+    fill = {
+        "there": f"{both[0].place} and {both[1].place}",
+        "privileges": " ".join(kind.privileges for kind in both if kind.privileges),
+        "compared": ",".join(worlds.COMPARED),
+        "worlds": ", ".join(worlds.WORLDS),
+    }
+    to.add("compare-worlds", _compare, fill=fill, worlds={"type": _worlds, "default": worlds.COMPARED})
 
 
 def _worlds(text: str) -> tuple[str, ...]:

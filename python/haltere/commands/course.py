@@ -12,21 +12,7 @@ from ._common import Commands
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    course = to.add(
-        "course",
-        _course,
-        "judge the answers of a lab, or print the instructor's",
-        "examples:\n"
-        "  haltere new course                      writes six labs into the folder course\n"
-        "  haltere course check course/1-bufferbloat\n"
-        "  haltere course answers course/1-bufferbloat\n\n"
-        "The right answers are measured by running the lab's experiment. Finished runs are not repeated.\n"
-        "Exit status 1: an answer is wrong or missing.",
-    )
-    course.add_argument(
-        "what", choices=("check", "answers"), help="judge a student's answers, or print the instructor's"
-    )
-    course.add_argument("lab", type=Path, metavar="LAB", help="folder of a lab")
+    to.add("course", _course, what=("check", "answers"), lab=Path)
 
 
 def _course(args: argparse.Namespace) -> int:

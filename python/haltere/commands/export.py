@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ..errors import InputError, nearest
 from ._common import Commands
@@ -19,23 +18,12 @@ def add(to: Commands) -> None:
     """Adds to the command line."""
     from .. import formats
 
-    export = to.add(
+    others = "\n".join(f"{name}: {what}." for name, what in formats.WRITERS.items())
+    to.add(
         "export",
         _export,
-        "write tables of all runs into one file each, as CSV, Parquet or JSON, the report's tables as LaTeX, or files of other tools",
-        "examples:\n"
-        "  haltere export results/sweep                          every table as CSV, into results/sweep/export\n"
-        "  haltere export results/sweep --table flows points --format parquet --out tables\n"
-        "  haltere export results/sweep --format latex --table traffic links            means with intervals, for booktabs\n\n"
-        "Each row has the point and the seed of its run in front, and what was swept. `points` and `runs` are tables, too.\n"
-        "LaTeX has the tables of the report instead, with intervals and marks of significance.\n"
-        + "".join(f"{name}: {what}.\n" for name, what in formats.WRITERS.items()),
-    )
-    export.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    export.add_argument("--table", nargs="+", metavar="NAME", help="only these tables (default: all)")
-    export.add_argument("--format", choices=(*_FORMATS, "latex", *formats.WRITERS), default="csv", help="default: csv")
-    export.add_argument(
-        "--out", type=Path, metavar="DIR", help="where the files go (default: export in the results directory)"
+        fill={"others": others},
+        format={"choices": (*_FORMATS, "latex", *formats.WRITERS), "default": "csv"},
     )
 
 

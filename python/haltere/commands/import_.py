@@ -13,26 +13,13 @@ def add(to: Commands) -> None:
     """Adds to the command line."""
     from ..formats import READERS
 
-    command = to.add(
-        "import",
-        _import,
-        "write an experiment file from another tool's file or command line",
-        "formats:\n" + "".join(f"  {name:<9} {what}\n" for name, what in READERS.items()) + "\nexamples:\n"
-        "  haltere import mahimahi 'mm-delay 20 mm-link up.trace down.trace --uplink-queue=droptail --uplink-queue-args=packets=100'\n"
-        "  haltere import mininet dumbbell.py --out dumbbell.toml\n"
-        "  haltere import interop 'drop-rate --delay=15ms --bandwidth=10Mbps --queue=25 --rate_to_client=2'\n"
-        "  haltere import htsim perm_128.cm leaf_spine.topo\n\n"
-        "The experiment goes to standard output, or to --out. What of the source it lacks is listed in its first lines and on standard error.",
-    )
-    command.add_argument("format", metavar="FORMAT", help=", ".join(READERS))
-    command.add_argument("source", nargs="+", metavar="SOURCE", help="a file, two files, or a command line in quotes")
-    command.add_argument("--out", type=Path, metavar="FILE", help="where (default: standard output)")
+    to.add("import", _import, fill={"formats": "\n".join(f"  {name:<9} {what}" for name, what in READERS.items())})
 
 
 def _import(args: argparse.Namespace) -> int:
     from .. import formats
     from ..api import Scenario
-    from ..search.experiment import toml
+    from ..toml import toml
     from .new import write_new
 
     found = formats.read(args.format, args.source)

@@ -12,34 +12,8 @@ from ._common import Commands
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    new = to.add(
-        "new",
-        _new,
-        "write an experiment file or a mechanism to begin with, or list what there is",
-        "examples:\n"
-        "  haltere new                       the list\n"
-        "  haltere new rrul                  writes rrul.toml\n"
-        "  haltere new rrul my-test.toml     writes my-test.toml\n"
-        "  haltere new control --lang python my-control a folder with a congestion control in Python\n"
-        "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
-        "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n"
-        "  haltere new course                           six labs for a course, with questions\n\n"
-        "An existing file or folder is not overwritten.",
-    )
-    new.add_argument(
-        "name",
-        nargs="?",
-        metavar="NAME",
-        help="which one, or a kind of mechanism such as `control` (default: list them)",
-    )
-    new.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where (default: NAME.toml in this folder)")
     # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
-    new.add_argument(
-        "--lang",
-        nargs="+",
-        metavar=("LANGUAGE", "FOLDER"),
-        help="of a mechanism: its language (python; of a `control` or a `queue` also rust, c, assemblyscript, rust-crate) and its folder",
-    )
+    to.add("new", _new, lang={"metavar": ("LANGUAGE", "FOLDER")})
 
 
 def _new(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`haltere results`."""
+"""`haltere results` and `hash`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,8 @@ from ._common import Commands, checked, print_json
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    results = to.add(
-        "results",
-        _results,
-        "ask the tables of a results directory a question in SQL",
-        "examples:\n"
-        "  haltere results results/experiment\n"
-        "  haltere results results/experiment --query \\\n"
-        '    "SELECT name, avg(goodput_bps) / 1e6 AS mbit FROM flows JOIN points USING (point) GROUP BY name"\n\n'
-        "Tables are those of the runs (flows, links, ...) with the columns point and seed in front, and `points` and `runs`.\n"
-        "Without --query they are listed with their columns. The SQL is DuckDB's.",
-    )
-    results.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    results.add_argument("--query", metavar="SQL", help="the question")
-    results.add_argument(
-        "--check", action="store_true", help="compare every file with its checksum, and fail if one differs"
-    )
-    results.add_argument(
-        "--files", action="store_true", help="list the captures and qlog files of the runs, with their places"
-    )
-    form = results.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print rows as JSON")
-    form.add_argument("--csv", action="store_true", help="print rows as CSV")
+    to.add("results", _results)
+    to.add("hash", _hash)
 
 
 def _results(args: argparse.Namespace) -> int:
@@ -88,3 +68,19 @@ def _cell(value: object) -> str:
 
 def _plain(value: object) -> object:
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
+
+
+def _hash(args: argparse.Namespace) -> int:
+    from ..runs.results import Results
+
+    results = Results(args.results)
+    if args.verify:
+        checked(results)
+    if args.json:
+        runs = [{"point": run.point, "seed": run.seed, "digest": run.digest} for run in results.runs]
+        print_json({"digest": results.digest(), "runs": runs})
+        return 0
+    for run in results.runs:
+        print(f"{run.digest}  {results.points[run.point].name} seed={run.seed}")
+    print(f"{results.digest()}  all")
+    return 0

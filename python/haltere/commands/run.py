@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..terminal import painted
-from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
+from ._common import Commands, chosen_world, print_json
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -18,38 +18,7 @@ if TYPE_CHECKING:
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    run = to.add(
-        "run",
-        _run,
-        "run an experiment with every seed and print its results",
-        "examples:\n"
-        "  haltere run experiment.toml\n"
-        "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n"
-        "  haltere run experiment.toml --set precision=2% --dask tcp://10.0.0.7:8786 --out s3://bucket/experiment\n\n"
-        "Runs that the results hold already are not made again, unless they are damaged. A run that fails is reported\n"
-        "at the end and does not stop the others.",
-    )
-    run.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
-    world(run)
-    run.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
-    )
-    run.add_argument(
-        "--quick",
-        action="store_true",
-        help="a first look: two seeds and at most 20 s of each run; says what it left out",
-    )
-    run.add_argument("--json", action="store_true", help="print the summary as JSON")
-    run.add_argument("--dask", metavar="ADDRESS", help="on the workers of this Dask scheduler, which must see --out")
-    run.add_argument(
-        "--verify", action="store_true", help="at a URL: fetch what is there and check it (a directory always is)"
-    )
-    seeds_and_jobs(run, "")
-    run.add_argument(
-        "--out",
-        metavar="DIR",
-        help="results directory or URL (default: results/NAME of the file, with the name of a world other than the default one)",
-    )
+    to.add("run", _run, out=str)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -96,14 +65,8 @@ def _show(results: Results, left_out: str, as_json: bool) -> None:
     from ..report import overview
 
     if as_json:
-        print_json(
-            {
-                "directory": results.where,
-                "digest": results.digest(),
-                "left_out": left_out,
-                "summary": results.summary(),
-            }
-        )
+        told = {"directory": results.where, "digest": results.digest(), "left_out": left_out}
+        print_json({**told, "summary": results.summary()})
         return
     print(overview.document(results, figures=False).text())
     if left_out:

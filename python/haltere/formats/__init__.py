@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import InputError
-from ..limits import most
-from ..runs.files import read_regular
+from .found import Curve, Found
 
-__all__ = ["CURVES", "READERS", "WRITERS", "Curve", "Found", "curves", "read", "text_of", "write"]
+__all__ = ["CURVES", "READERS", "WRITERS", "Curve", "Found", "curves", "read", "write"]
 
 #: Each format that becomes an experiment, and what a user gives.
 READERS = {
@@ -34,24 +32,6 @@ WRITERS = {
 }
 #: Each format whose curves can be drawn beside a run, by the ending of its files.
 CURVES = {"flent": (".flent.gz", ".flent"), "iperf3": (".json",)}
-
-
-@dataclass
-class Found:
-    """An experiment that was read from another tool's file."""
-
-    values: dict[str, Any]
-    #: What the source says and the experiment lacks, a sentence each.
-    left_out: list[str] = field(default_factory=list)
-
-
-class Curve(NamedTuple):
-    """One series of another tool's results: times in seconds from the start of its run, and values in ``unit``."""
-
-    name: str
-    unit: str
-    times: list[float]
-    values: list[float]
 
 
 def read(name: str, words: Sequence[str]) -> Found:
@@ -78,13 +58,3 @@ def _module(name: str, known: Mapping[str, Any]) -> Any:
     if name not in known:
         raise InputError(f"format must be one of {', '.join(f'`{one}`' for one in known)}, got `{name}`")
     return importlib.import_module(f".{name}", __package__)
-
-
-def text_of(path: str | Path) -> str:
-    """The text of a file that a reader was given; refuses what is no text file of usual size."""
-    try:
-        return read_regular(Path(path), most("size of the file")).decode()
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: file must be UTF-8 text") from None
-    except OSError as error:
-        raise InputError(f"{path}: file must be readable, got `{error.strerror or error}`") from None

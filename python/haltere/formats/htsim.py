@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from . import Found, text_of
+from .found import Found, text_of
 
 _FLOW = re.compile(r"^(\d+)->(\d+)\b(.*)$")
 

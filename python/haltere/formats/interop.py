@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from . import Found
+from .found import Found
 
 _LINK = {"delay", "bandwidth", "queue"}
 #: Each scenario and what it takes beside the link's options.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from . import Curve
+from .found import Curve
 
 if TYPE_CHECKING:
     from ..runs.results import Results

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from . import Found
+from .found import Found
 
 _QUEUES = {"droptail", "drophead", "infinite", "codel", "pie"}
 #: Options of mm-link that only draw or log.

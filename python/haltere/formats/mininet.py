@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from . import Found, text_of
+from .found import Found, text_of
 
 _LINK = {"bw", "delay", "loss", "jitter", "max_queue_size", "enable_ecn", "enable_red"}
 #: Arguments of links that change nothing here.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from . import Found, text_of
+from .found import Found, text_of
 
 _CONTROLS = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr3", "bbr1": "bbr", "prague": "prague", "dcubic": "cubic"}
 #: Steps of the link that a scenario names, and whether they fit the rate of the specification.

@@ -47,8 +47,8 @@ class CongestionControl(Mechanism):
     pacing_rate: float | None = None
     """The rate at which payload leaves, in bit/s. Set it. ``None``: as soon as the window allows."""
     wants_reduction: bool = False
-    """Set it to true in ``on_ack`` to ask for a reduction without loss or echo. If none goes on, one begins: ``on_loss`` follows, and its
-    ``kind`` is ``asked``. Set it to false there, else the next one begins when this one has ended."""
+    """Set it to true in ``on_ack`` to ask for a reduction without loss or echo. During a reduction it is ignored. Otherwise ``on_loss`` follows, and its
+    ``kind`` is ``asked``. Set it to false there, else the next reduction begins when this one has ended."""
 
     ecn: ClassVar[str] = "classic"
     """How the control uses ECN: ``classic`` (RFC 3168), ``per_packet`` (RFC 8257) or ``l4s`` (RFC 9331)."""

@@ -51,7 +51,7 @@ _prepared: dict[tuple[str, str, str, str, str], tuple[type[Mechanism], Any]] = {
 
 
 def register(cls: type[Mechanism], name: str | None = None) -> str:
-    """Makes a class of this program or notebook known as ``python:NAME`` and returns that. Once more replaces it."""
+    """Makes a class of this program or notebook known as ``python:NAME`` and returns that. A second call replaces it."""
     if not (isinstance(cls, type) and any(issubclass(cls, base) for base, _ in KINDS.values())):
         bases = " or ".join(f"`haltere.{base.__name__}`" for base, _ in KINDS.values())
         raise TypeError(f"register: class must be a subclass of {bases}, got {cls!r}")

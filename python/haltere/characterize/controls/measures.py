@@ -11,7 +11,7 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.measures import Run
-from .cases import Case
+from ..files import Case
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...analysis.measures import Run
+from haltere.analysis.measures import Run
 
 Array = NDArray[np.float64]
 _STATES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")

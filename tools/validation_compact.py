@@ -1,15 +1,19 @@
-"""Makes the compact form of a directory of results: the same JSON without what the comparison does not read."""
+"""Makes the compact form of a directory of results: the same JSON without what the comparison does not read.
+
+python tools/validation_compact.py FROM TO
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import dynamics
-from .measures import counts_all_marks
-from .scenario import normal
+from haltere.validate import dynamics
+from haltere.validate.measures import counts_all_marks
+from haltere.validate.scenario import normal
 
 #: What is kept: of a result, and of its flows, their series, its queues and its pings.
 _TOP = ("scenario", "error", "vm")
@@ -34,8 +38,8 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
     if "flows" not in result:
         return small
     scenario = normal(result["scenario"])
-    told = () if counts_all_marks(scenario) else ("delivered_pkts", "delivered_ce")
-    small["flows"] = [_some(flow, [*_FLOW, *told]) for flow in result["flows"]]
+    acknowledged = () if counts_all_marks(scenario) else ("delivered_pkts", "delivered_ce")
+    small["flows"] = [_some(flow, [*_FLOW, *acknowledged]) for flow in result["flows"]]
     if dynamics.wanted(scenario, len(result["flows"])):
         for kept, flow in zip(small["flows"], result["flows"], strict=True):
             kept |= {"series": _some(flow["series"], _SERIES)} if "series" in flow else {}
@@ -68,3 +72,7 @@ def compact_directory(source: Path, target: Path) -> int:
         place.write_text(text + "\n")
         written += len(text) + 1
     return written
+
+
+if __name__ == "__main__":
+    print(f"{compact_directory(Path(sys.argv[1]), Path(sys.argv[2]))} bytes")

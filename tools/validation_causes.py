@@ -20,9 +20,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..worlds import DEFAULT
-from .compare import Row
+from haltere.errors import InputError
+from haltere.validate import Row
+from haltere.worlds import DEFAULT
 
 CAUSES = "causes.toml"
 """The file in the directory of results."""

@@ -1,4 +1,7 @@
-"""`haltere characterize bbr3 --cases draft`: the test cases of draft-ietf-ccwg-bbr-06, appendix A, each as a run of one flow.
+"""The test cases of draft-ietf-ccwg-bbr-06, appendix A, for our BBRv3: each is a run of one flow.
+
+    python tools/bbr_draft                                              all of them; the page is in results/bbr-draft
+    python tools/bbr_draft --only A.10 --set probe_rtt_interval=2s      one, with a parameter
 
 The draft's cases are about phases and variables of one flow. A run has no random draws but those of the sender, so one seed is enough. Three experiments
 let something happen when the flow enters a phase; the plain one, which is run first, tells when that is.
@@ -6,16 +9,20 @@ let something happen when the flow enters a phase; the plain one, which is run f
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from ...analysis.measures import Run
-from ...api import Scenario
-from ...errors import InputError
-from ...report.document import Bullets, Document, Heading, Table, Text
-from ...studies import Options, Outcome
+from haltere.analysis.measures import Run
+from haltere.api import Scenario, parse_setting
+from haltere.characterize.files import replaced
+from haltere.errors import InputError
+from haltere.report.document import Bullets, Document, Heading, Table, Text
+from haltere.studies import Options
+
 from . import paths
-from .cases import CASES, Case, Check
+from .cases import CASES, FILE, Case
 from .trace import NotReached, Trace
 
 _SEED = 1
@@ -27,24 +34,32 @@ _CARE = (
 )
 
 
-def characterize_draft(kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = ()) -> Outcome:
+def tested(settings: Mapping[str, Any], options: Options, only: Sequence[str] = ()) -> Document:
     """Runs the cases (`only`: these, such as `A.3`) with `bbr3`, its parameters as in `settings`."""
-    if kind != "bbr3":
-        raise InputError(f"--cases draft must be for `bbr3`, of which the draft is, got `{kind}`")
     numbers = [case.number for case in CASES]
     for number in only:
         if number not in numbers:
             raise InputError(f"--only must be one of {', '.join(numbers)}, got `{number}`")
     chosen = [case for case in CASES if not only or case.number in only]
-    control = {"kind": kind, **settings}
-    traces = _traces(control, {case.experiment for case in chosen}, options)
+    traces = _traces({"kind": "bbr3", **settings}, {case.experiment for case in chosen}, options)
     done = [(case, _checks(case, traces[case.experiment])) for case in chosen]
-    name = ", ".join([kind, *(f"{key}={value}" for key, value in settings.items())])
-    return Outcome("characterize", _document(name, done))
+    return _document(", ".join(["bbr3", *(f"{key}={value}" for key, value in settings.items())]), done)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], metavar="CASE")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--out", type=Path, default=Path("results/bbr-draft"))
+    args = parser.parse_args()
+    document = tested(dict(map(parse_setting, args.set)), Options(out=args.out), args.only)
+    document.write(args.out)
+    print(document.text())
 
 
 def _traces(control: Mapping[str, Any], wanted: set[str], options: Options) -> dict[str, Trace]:
-    known = paths.plain()
+    known = {key: paths.experiment(**one) for key, one in FILE["experiments"].items()}
     first = {key: one for key, one in known.items() if key in wanted or (key == "plain" and not wanted <= set(known))}
     traces = _run(control, first, options, "first")
     if not wanted <= set(known):
@@ -58,27 +73,27 @@ def _run(
 ) -> dict[str, Trace]:
     scenarios = []
     for key, one in experiments.items():
-        traffic = [{**entry, "congestion": dict(control)} for entry in one["traffic"]]
-        scenarios.append(Scenario.from_dict({**one, "title": f"draft-ietf-ccwg-bbr: {key}", "traffic": traffic}, key))
+        filled = replaced(one, "OWN", control) | {"title": f"draft-ietf-ccwg-bbr: {key}"}
+        scenarios.append(Scenario.from_dict(filled, key))
     labels = [{"experiment": key} for key in experiments]
     title = "Test cases of draft-ietf-ccwg-bbr-06"
     results = options.run(scenarios, labels, seeds=[_SEED], title=title, part=stage)
     return {results.points[done.point].labels["experiment"]: Trace(Run(results, done)) for done in results.runs}
 
 
-def _checks(case: Case, trace: Trace) -> list[Check]:
+def _checks(case: Case, trace: Trace) -> list[tuple[str, bool | None, str]]:
     try:
         return case.check(trace)
     except NotReached as missing:
-        return [Check("the run comes to the case's state", None, str(missing))]
+        return [("the run comes to the case's state", None, str(missing))]
 
 
-def _document(name: str, done: Sequence[tuple[Case, Sequence[Check]]]) -> Document:
+def _document(name: str, done: Sequence[tuple[Case, Sequence[tuple[str, bool | None, str]]]]) -> Document:
     document = Document(f"{name} by the test cases of draft-ietf-ccwg-bbr-06, appendix A")
     rows = [
-        [*((case.number, case.title) if i == 0 else ("", "")), check.expects, _WORDS[check.held], check.figures]
+        [*((case.number, case.title) if i == 0 else ("", "")), expects, _WORDS[held], figures]
         for case, checks in done
-        for i, check in enumerate(checks)
+        for i, (expects, held, figures) in enumerate(checks)
     ]
     counts = {word: sum(row[3] == word for row in rows) for word in _WORDS.values()}
     columns = ["case", "title", "expectation", "verdict", "figures"]

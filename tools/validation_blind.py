@@ -4,7 +4,7 @@ Idea: Gong et al., "CCAnalyzer", and Mishra et al., "Nebby" (SIGCOMM 2024): a co
 flight between back-offs. Model: the curve of one flow is cut into windows. A window becomes a few features without a unit,
 so that rate and round-trip time do not matter, and the three nearest training windows decide.
 
-    python -m haltere.validate.blind REFERENCE validation/linux/blind.csv     writes the training features
+    python tools/validation_blind.py REFERENCE validation/linux/blind.csv     writes the training features
 
 DCTCP is not a class of its own: without marks it is Reno (RFC 8257 section 3.5).
 """
@@ -16,14 +16,13 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import ours
-from .load import Case, read_directory
+from haltere.validate import Case, ours, read_directory
 
 TRAINING = "blind.csv"
 """The training features in the directory of results."""
@@ -140,8 +139,8 @@ def linux_curve(case: Case, result: dict[str, Any]) -> tuple[list[float], float]
     """Packets in flight of a result's one flow after the warm-up, and samples in a round-trip time."""
     s, series = case.scenario, result["flows"][0]["series"]
     samples = zip(series["t"], series["unacked"], series["cwnd"], strict=True)
-    curve = [float(min(unacked, cwnd)) for t, unacked, cwnd in samples if t >= s["warmup"]]
-    return curve, s["rtt_ms"] / (s["sample"]["store_tcp_ms"] or s["sample"]["tcp_ms"])
+    curve = [float(min(unacked, cwnd)) for t, unacked, cwnd in samples if t >= s.warmup]
+    return curve, s.rtt_ms / (s.sample.store_tcp_ms or s.sample.tcp_ms)
 
 
 def our_curve(case: Case, seed: int) -> tuple[list[float], float]:
@@ -150,10 +149,10 @@ def our_curve(case: Case, seed: int) -> tuple[list[float], float]:
     mss = ours.case_mss(case)
     columns = [np.asarray(series.column(name)) for name in ("flow", "at_ns", "in_flight_bytes", "cwnd_bytes")]
     flow, at, in_flight, cwnd = columns
-    mine = (flow == "f0") & (at >= s["warmup"] * 1e9)
+    mine = (flow == "f0") & (at >= s.warmup * 1e9)
     curve = np.minimum(in_flight[mine], cwnd[mine]).astype(float) / mss
     step = float(np.median(np.diff(at[mine]))) * 1e-6
-    return curve.tolist(), s["rtt_ms"] / step
+    return curve.tolist(), s.rtt_ms / step
 
 
 LINKS = ((20, 40.0, 67), (10, 40.0, 34), (40, 30.0, 100))
@@ -164,8 +163,8 @@ def tests_of(case: Case) -> list[tuple[str, Case]]:
     """The scenario over every link of the test."""
     made = []
     for rate, rtt, limit in LINKS:
-        changed = {"rate_mbit": rate, "rtt_ms": rtt, "qdisc": f"pfifo limit {limit}"}
-        made.append((f"{rate} Mbit/s, {rtt:g} ms", Case(**{**vars(case), "scenario": {**case.scenario, **changed}})))
+        scenario = replace(case.scenario, rate_mbit=rate, rtt_ms=rtt, qdisc=f"pfifo limit {limit}")
+        made.append((f"{rate} Mbit/s, {rtt:g} ms", replace(case, scenario=scenario)))
     return made
 
 
@@ -176,7 +175,7 @@ def confusion(directory: Path, seeds: Sequence[int] = (1, 2, 3)) -> dict[str, Co
     for case in read_directory(directory):
         if case.group != "D":
             continue
-        control = case.scenario["flows"][0]["cc"]
+        control = case.scenario.flows[0].cc
         for _, test in tests_of(case):
             for seed in seeds:
                 called.setdefault(control, Counter())[classifier.name_flow(*our_curve(test, seed))] += 1
@@ -249,9 +248,7 @@ def _training(reference: Path) -> list[tuple[str, str, list[float]]]:
 def main(reference: Path, out: Path) -> None:
     """Writes the training features of a directory of results with the series `unacked`."""
     with out.open("w", newline="") as file:
-        file.write(
-            "# Windows of bytes in flight on Linux 6.1 (set D), as features: see python/haltere/validate/blind.py.\n"
-        )
+        file.write("# Windows of bytes in flight on Linux 6.1 (set D), as features: see tools/validation_blind.py.\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["control", "run", *FEATURES])
         for control, run, point in _training(reference):
