@@ -57,8 +57,8 @@ KINDS: dict[str, Kind] = {
 _ROUNDING = 1e-9
 
 
+#: The numbers of a row that are no whole ones.
 FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance")
-COUNTS = ("decimals", "linux_runs", "our_runs")
 
 
 @dataclass
@@ -102,20 +102,6 @@ def _cell(name: str, value: Any, decimals: int) -> str:
     if name in FRACTIONS:
         return f"{value:.{decimals + 2}f}"
     return ("yes" if value else "no") if name == "inside" else str(value)
-
-
-def read_csv(path: Path) -> list[Row]:
-    """The rows that `write_csv` wrote."""
-    with path.open(newline="") as file:
-        return [Row(**{name: _value(name, text) for name, text in values.items()}) for values in csv.DictReader(file)]
-
-
-def _value(name: str, text: str) -> Any:
-    if name in FRACTIONS:
-        return float(text) if text else None
-    if name in COUNTS:
-        return int(text)
-    return text == "yes" if name == "inside" else text
 
 
 def compare_case(
