@@ -98,11 +98,11 @@ INEXACT = {
     ("sfq", "perturb"): "`perturb` draws the hash anew, which may change the order of packets; here the hash stays",
     ("cake", "ingress"): "`ingress` counts what is dropped as sent; here it does not count",
 }
-"""Options of a discipline that are read and change nothing."""
+"""Options of a discipline that are accepted without effect."""
 
 
 def differences(s: Scenario) -> list[str]:
-    """What the translation cannot repeat exactly, though the scenario is run."""
+    """What the translation does not reproduce exactly."""
     found = []
     for key, text in (("netem_fwd", s.netem_fwd), ("netem_rev", s.netem_rev)):
         if s.rtt_ms and text and reorders(text, s.access_mbit):
@@ -347,7 +347,7 @@ def _switch(key: str, bit: int = ~0) -> Callable[[_Endpoints, str], None]:
 
 
 def _nothing(_ends: _Endpoints, _text: str) -> None:
-    """A setting that bulk transfers over this topology do not feel, or that is read elsewhere."""
+    """A setting that has no effect on bulk transfers over this topology, or that is read elsewhere."""
 
 
 SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
