@@ -354,11 +354,7 @@ def test_transfers_are_drawn_as_the_harness_draws_them() -> None:
     group = {"per_second": 4.596, "sizes": {"10000": 0.6, "100000": 0.3, "1000000": 0.1}, "start": 1.0, "cc": "cubic"}
     drawn = expand_transfers(normal({"seed": 1, "duration": 40, "transfers": [group]}))
     # Of F_20M80_codel_cubic2_r1, as the harness wrote them down.
-    assert [(one.start, one.bytes) for one in drawn[:3]] == [
-        (1.102648, 10000),
-        (1.346732, 10000),
-        (1.485159, 10000),
-    ]
+    assert [(one.start, one.bytes) for one in drawn[:3]] == [(1.102648, 10000), (1.346732, 10000), (1.485159, 10000)]
     assert len(drawn) == 188
 
 

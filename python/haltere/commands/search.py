@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._common import (
-    MECHANISMS,
-    Commands,
-    chosen_world,
-    count,
-    mechanism,
-    names,
-    print_json,
-)
+from ._common import MECHANISMS, Commands, chosen_world, count, mechanism, names, print_json
 
 if TYPE_CHECKING:
     from ..report.document import Document
