@@ -101,7 +101,7 @@ def begin(starter: Starter, folder: Path) -> list[str]:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text, encoding="utf-8")
     except FileExistsError:
-        raise InputError(f"{where}: folder must be a new one, got one that is there") from None
+        raise InputError(f"{where}: folder must be new, got an existing one") from None
     except OSError as error:
         raise InputError(f"{where}: folder must be writable, got `{error.strerror}`") from None
     return sorted(file for file, _ in starter.files(name))

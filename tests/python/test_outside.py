@@ -194,8 +194,8 @@ def test_mistakes_are_told_in_the_form_of_all_errors(folder: Path) -> None:
     assert refused(folder, '{ kind = "python:own:Drop" }').startswith(
         f"{place}.congestion: kind must be a congestion control, a subclass of `haltere.CongestionControl`, got `Drop`, a queue discipline"
     )
-    assert "kind must be a module that there is, got `owm`" in refused(folder, '{ kind = "python:owm:Half" }')
-    assert "a file that there is, got `./no.py`" in refused(folder, '"python:./no.py:Half"')
+    assert "kind must be a module that exists, got `owm`" in refused(folder, '{ kind = "python:owm:Half" }')
+    assert "a file that exists, got `./no.py`" in refused(folder, '"python:./no.py:Half"')
     assert "in a language of this program: `python:`" in refused(folder, '"cobol:own:Half"')
     assert refused(folder, '{ kind = "python:own:Half", gian = 2 }').endswith(
         "key must be one of `gain`, `pause`, got `gian`; did you mean `gain`?"

@@ -275,7 +275,7 @@ def test_multipath_tcp_that_is_not_known_says_why(change: dict[str, Any]) -> Non
      ({"ping": {"interval": 1, "count": 3}}, "ping.count"), ({"sample": {"link_ms": 3}}, "sample.link_ms")],
 )  # fmt: skip
 def test_a_key_that_is_not_known_is_refused_by_name(scenario: dict[str, Any], name: str) -> None:
-    with pytest.raises(NotTranslated, match=f"not known here: `{name}`"):
+    with pytest.raises(NotTranslated, match=f"not supported: `{name}`"):
         translate.translate(case(**scenario), 1)
 
 
@@ -283,7 +283,7 @@ def test_a_scenario_with_an_unknown_key_is_not_comparable_and_says_which(tmp_pat
     write(tmp_path, "X_r1.json", result(colour="red", shape="round"))
     told = validate(load.read_directory(tmp_path), seeds=1)
     assert told.rows == []
-    assert told.skipped == [("X", "scenario keys that are not known here: `colour`, `shape`")]
+    assert told.skipped == [("X", "scenario keys that are not supported: `colour`, `shape`")]
 
 
 @pytest.mark.parametrize(

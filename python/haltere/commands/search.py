@@ -166,7 +166,7 @@ def _scene(args: argparse.Namespace) -> Scene:
     else:
         reference = default_reference(name, kind, beside)
     if reference == target:
-        raise InputError(f"--reference must be another than the target, got `{args.reference}`")
+        raise InputError(f"--reference must differ from the target, got `{args.reference}`")
     if args.duration:
         seconds = _core.parse_quantity("duration", args.duration)
         one = dataclasses.replace(one, duration_s=seconds, warmup_s=seconds * one.warmup_s / one.duration_s)
