@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._common import MECHANISMS, Commands, chosen_world, count, mechanism, names, print_json
+from ._common import MECHANISMS, Commands, chosen_world, count, loaded, mechanism, names, print_json
 
 if TYPE_CHECKING:
     from ..report.document import Document
@@ -97,7 +97,6 @@ def _typed() -> str:
 
 
 def _search(args: argparse.Namespace) -> int:
-    from ..api import Scenario, parse_setting
     from ..search import report
     from ..search.tune import Question, check, tune
 
@@ -107,7 +106,7 @@ def _search(args: argparse.Namespace) -> int:
             raise InputError(
                 f"--over {key}: range must have at least two values, got `{one}`; `--set {key}={one}` sets one"
             )
-    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
+    scenario, _, _ = loaded(args)
     question = Question(args.file, scenario, args.maximise or args.minimise, args.maximise is not None, over)
     check(question)
     out = args.out or Path("results") / f"{args.file.stem}-search"
