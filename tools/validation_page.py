@@ -8,16 +8,18 @@ python tools/validation_page.py validation/linux --world kernel    adds to DIR/k
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import validation_blind as blind
 import validation_causes as causes
 from haltere.validate import ROWS, Outcome, Row, read_directory, report, validate
-from haltere.validate.compare import read_csv, write_csv
+from haltere.validate.compare import FRACTIONS, write_csv
 from haltere.worlds import DEFAULT, WORLDS
 from validation_causes import Cause
 
@@ -69,6 +71,20 @@ OUTSIDE = """\
 
 <!-- Made by `tools/validation_page.py`; do not edit. -->
 """
+
+
+def read_csv(path: Path) -> list[Row]:
+    """The rows that `write_csv` wrote."""
+    with path.open(newline="") as file:
+        return [Row(**{name: _value(name, text) for name, text in values.items()}) for values in csv.DictReader(file)]
+
+
+def _value(name: str, text: str) -> Any:
+    if name in FRACTIONS:
+        return float(text) if text else None
+    if name in ("decimals", "linux_runs", "our_runs"):
+        return int(text)
+    return text == "yes" if name == "inside" else text
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _main(given: Sequence[str]) -> int:
 
 def _say(what: object, status: int) -> int:
     """Says in one line why the command ends, and with which status."""
-    with suppress(OSError):  # standard error may be gone, too
+    with suppress(OSError):  # standard error may be closed, too
         print(f"{terminal.painted('haltere:', 'red', sys.stderr)} {_one_line(what)}", file=sys.stderr, flush=True)
     return status
 
@@ -118,7 +118,7 @@ def _check_streams() -> None:
 
 
 def _unread() -> bool:
-    """Whether the reader of standard output has gone. What is left for it is dropped, so that the end of the process does not try again."""
+    """Whether the reader of standard output has closed it. The rest of the output is dropped, so that the end of the process does not write it."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)

@@ -103,7 +103,7 @@ class Classifier:
     offsets: bool = False
     """It needs the offset of a packet in its flow."""
     marks: bool = False
-    """It goes by what the sender marked."""
+    """It uses the sender's marks."""
 
 
 #: The workloads, in the order of their tables.

@@ -182,7 +182,7 @@ def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) ->
         (["codel", "--of", "congestion"], "NAME must be a congestion control"),
         (["cubic", "--beside", "bbr4"], "--beside must be a congestion control, got `bbr4`; did you mean `bbr"),
         (["cubic", "--beside", "codel"], "--beside must be a congestion control"),
-        (["reno", "--beside", "reno"], "--beside must be another mechanism"),
+        (["reno", "--beside", "reno"], "--beside must differ from the characterised mechanism"),
         (["python:no.py:Mine"], "no.py"),
         (["cubic", "--set", "betta=0.5"], "did you mean `beta`"),
         (["cubic", "--only", "bufer-1"], "--only must be one of"),

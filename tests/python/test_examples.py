@@ -276,7 +276,7 @@ def test_new_overwrites_nothing_and_proposes_the_nearest(tmp_path: Path) -> None
     (tmp_path / "rrul.toml").write_text("mine")
     before = listing(tmp_path)
     wrong = {
-        ("rrul",): "rrul.toml: file must be a new one, got one that is there; `haltere new NAME FILE` writes another",
+        ("rrul",): "rrul.toml: file must be new, got an existing one; `haltere new NAME FILE` writes another",
         ("rrul", "no/x.toml"): "no/x.toml: file must be writable, got `No such file or directory`",
         (
             "bbr-vs-cubc",

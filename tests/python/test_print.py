@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 from conftest import SMALL, haltere
 from haltere import Scenario, templates
 from haltere.analysis import stats
-from haltere.commands import export
+from haltere.commands import results as export
 from haltere.errors import InputError
 from haltere.experiment import seconds_of
 from haltere.report import latex, look, over, overview, plot

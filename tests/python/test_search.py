@@ -268,7 +268,7 @@ def test_steps_of_rate_and_delay_are_in_the_order_of_time_and_those_of_one_insta
         (("attack", "pie", "--harm", "slow_startup"), "got `slow_startup`, a harm of a congestion control"),
         (("attack", "pie", "--beside", "cubic", "--harm", "drift"), "--beside must be left out if a queue discipline is attacked"),
         (("attack", "bbr", "--beside", "codel"), "--beside must be a congestion control, got `codel`"),
-        (("attack", "bbr", "--reference", "bbr"), "--reference must be another than the target, got `bbr`"),
+        (("attack", "bbr", "--reference", "bbr"), "--reference must differ from the target, got `bbr`"),
         (("attack", "bbr", "--over", "bufer=1bdp"), "did you mean `buffer`?"),
         (("attack", "bbr", "--over", "far=50%..60%"), "--over: key must be one that this attack has, got `far`"),
         (("attack", "bbr", "--conditions", "wind"), "--conditions must be among"),

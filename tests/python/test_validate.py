@@ -275,7 +275,7 @@ def test_multipath_tcp_that_is_not_known_says_why(change: dict[str, Any]) -> Non
      ({"ping": {"interval": 1, "count": 3}}, "ping.count"), ({"sample": {"link_ms": 3}}, "sample.link_ms")],
 )  # fmt: skip
 def test_a_key_that_is_not_known_is_refused_by_name(scenario: dict[str, Any], name: str) -> None:
-    with pytest.raises(NotTranslated, match=f"not known here: `{name}`"):
+    with pytest.raises(NotTranslated, match=f"not supported: `{name}`"):
         translate.translate(case(**scenario), 1)
 
 
@@ -283,7 +283,7 @@ def test_a_scenario_with_an_unknown_key_is_not_comparable_and_says_which(tmp_pat
     write(tmp_path, "X_r1.json", result(colour="red", shape="round"))
     told = validate(load.read_directory(tmp_path), seeds=1)
     assert told.rows == []
-    assert told.skipped == [("X", "scenario keys that are not known here: `colour`, `shape`")]
+    assert told.skipped == [("X", "scenario keys that are not supported: `colour`, `shape`")]
 
 
 @pytest.mark.parametrize(
@@ -354,11 +354,7 @@ def test_transfers_are_drawn_as_the_harness_draws_them() -> None:
     group = {"per_second": 4.596, "sizes": {"10000": 0.6, "100000": 0.3, "1000000": 0.1}, "start": 1.0, "cc": "cubic"}
     drawn = expand_transfers(normal({"seed": 1, "duration": 40, "transfers": [group]}))
     # Of F_20M80_codel_cubic2_r1, as the harness wrote them down.
-    assert [(one.start, one.bytes) for one in drawn[:3]] == [
-        (1.102648, 10000),
-        (1.346732, 10000),
-        (1.485159, 10000),
-    ]
+    assert [(one.start, one.bytes) for one in drawn[:3]] == [(1.102648, 10000), (1.346732, 10000), (1.485159, 10000)]
     assert len(drawn) == 188
 
 

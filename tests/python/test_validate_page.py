@@ -178,7 +178,7 @@ def test_the_figure_has_a_panel_for_each_measure(tmp_path: Path) -> None:
 def test_rows_come_back_from_their_csv_and_make_the_page(tmp_path: Path) -> None:
     told = compare.compare_case("A", "A_x", [{"goodput fwd": 10.0, "first loss": 1.0}], [{"goodput fwd": 10.1}])
     compare.write_csv(told, tmp_path / "rows.csv")
-    assert [row.as_dict() for row in compare.read_csv(tmp_path / "rows.csv")] == [
+    assert [row.as_dict() for row in page.read_csv(tmp_path / "rows.csv")] == [
         pytest.approx(row.as_dict()) for row in told
     ]
     made = tmp_path / "docs" / "page.md"
@@ -268,7 +268,7 @@ def test_a_cause_that_cannot_be_read_is_an_error(tmp_path: Path, entry: str, err
 
 
 def test_every_row_outside_of_the_page_has_a_cause_or_is_not_explained() -> None:
-    rows = [row for row in compare.read_csv(LINUX / "rows.csv") if not row.inside]
+    rows = [row for row in page.read_csv(LINUX / "rows.csv") if not row.inside]
     why = causes.load(LINUX)
     listed = (LINUX / "outside.md").read_text()
     for row in rows:

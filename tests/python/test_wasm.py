@@ -357,7 +357,7 @@ def test_new_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     assert "--lang must be given for a mechanism alone (`control`, `queue`, " in told("rrul", "--lang", "c")
     assert told("source", "--lang", "c", "x").endswith("--lang must be one of `python`, got `c`")
     assert called("new", "queue", "--lang", "c", "sub/x", cwd=tmp_path).returncode == 0
-    assert "folder must be a new one" in told("queue", "--lang", "c", "sub/x")
+    assert "folder must be new" in told("queue", "--lang", "c", "sub/x")
 
 
 def test_limits_of_modules_are_in_the_table() -> None:

@@ -20,7 +20,7 @@ from .measure import Cell, read
 from .named import Entry, Finished, cell, counted, few_seeds, finished, lineup
 from .scenarios import BUFFER, NOT_RUN, QUICK, cases, experiment
 
-#: The disciplines that stand beside: what most queues are, and those of RFC 8289, 8033 and 8290.
+#: The disciplines for comparison: the most common one, and those of RFC 8289, 8033 and 8290.
 PEERS = ("drop_tail", "codel", "pie", "fq_codel")
 SEEDS, QUICK_SEEDS = 10, 2
 
@@ -54,7 +54,7 @@ def _queue(plain: Entry) -> Entry:
 
 
 def _with(queue: Entry, **more: Any) -> Entry:
-    """The discipline with these parameters, if it has them: without ECN all drop alike, and with it those mark that can."""
+    """The discipline with these parameters, if it has them: with ECN, those that can mark do."""
     try:
         _try({**queue, **more})
     except InputError:

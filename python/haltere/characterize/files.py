@@ -1,7 +1,7 @@
-"""The scenarios of the report cards: TOML files beside the modules, `rfc7928.toml`, `controls/rfc9743.toml` and `draft/bbr.toml`.
+"""The scenarios of the report cards: TOML files beside the modules, `rfc7928.toml` and `controls/rfc9743.toml`.
 
-A file has `[[case]]` tables. Texts in them may have names of `each` in braces, which makes one case of every combination of its values. A
-traffic entry is a name of `[entries]`, or a table whose `use` is such a name.
+A file has a list of cases. Texts in them may have names of `each` in braces, which makes one case of every combination of its values. A
+traffic entry is a name of `[entries]`, or a table whose `use` is such a name; `traffic` of the file is that of a case that has none.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def made(file: Table, path: Callable[..., Table], quick: bool = False) -> Iterat
             table = _filled({key: value for key, value in one.items() if not key.startswith("each")}, of)
             if "path" in table:
                 table["topology"] = path(**table.pop("path"))
-            table["traffic"] = [entry(given, file["entries"]) for given in table["traffic"]]
+            table["traffic"] = [entry(given, file["entries"]) for given in table.get("traffic", file["traffic"])]
             yield Case(of=of, **{**table, "key": table["key"].replace(".", "_")})
 
 

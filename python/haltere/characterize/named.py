@@ -31,7 +31,7 @@ def lineup(kind: str, settings: Mapping[str, Any], beside: Sequence[str], defaul
     """The mechanism first, then those beside it, each under its name. Names that would be the same are written out in full."""
     others = [other for other in dict.fromkeys(beside or default) if settings or other != kind]
     if not others:
-        raise InputError(f"--beside must be another mechanism than the one that is characterised, got `{kind}`")
+        raise InputError(f"--beside must differ from the characterised mechanism, got `{kind}`")
     short = [label(one) for one in (kind, *others)]
     names = [one if short.count(label(one)) > 1 else label(one) for one in (kind, *others)]
     names[0] = ", ".join([names[0], *(f"{key}={value}" for key, value in settings.items())])

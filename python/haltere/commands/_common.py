@@ -18,11 +18,12 @@ from .. import worlds
 from ..errors import InputError, nearest
 
 __all__ = [
-    "LINE", "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism", "names",
+    "LINE", "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "loaded", "mechanism", "names",
     "print_json", "seeds_and_jobs", "show",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
+    from ..api import Scenario
     from ..report.document import Document
     from ..runs.results import Results
 
@@ -167,6 +168,15 @@ def world_options(one: argparse.ArgumentParser) -> None:
             one.add_argument(flag, action="store_true", help=about)
         else:
             one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
+
+
+def loaded(args: argparse.Namespace) -> tuple[Scenario, int | None, str]:
+    """The experiment with the values of --set, how many seeds were asked for, and what --quick leaves out, if it is given."""
+    from ..api import Scenario, parse_setting
+    from ..runs.quick import quick
+
+    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
+    return quick(scenario, args.seeds) if getattr(args, "quick", False) else (scenario, args.seeds, "")
 
 
 def chosen_world(args: argparse.Namespace, name: str | None = None) -> worlds.World:

@@ -103,9 +103,7 @@ def write_new(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        what = "a directory" if path.is_dir() else "one that is there"
-        raise InputError(
-            f"{where}: file must be a new one, got {what}; `haltere new NAME FILE` writes another"
-        ) from None
+        what = "a directory" if path.is_dir() else "an existing one"
+        raise InputError(f"{where}: file must be new, got {what}; `haltere new NAME FILE` writes another") from None
     except OSError as error:
         raise InputError(f"{where}: file must be writable, got `{error.strerror}`") from None

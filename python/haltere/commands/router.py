@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import InputError
 from ._common import LINE, Commands
 
-#: What the router itself is told.
+#: The options that the router itself reads.
 _OPTIONS = (
     "left", "right", "seed", "isn_bits", "spin", "reorder", "reorder_by", "slots", "quiet", "json", "keep_privileges", "rtt", "prometheus",
     "duration", "pcap_left", "pcap_right",

@@ -1,4 +1,4 @@
-"""`haltere run`."""
+"""`haltere run` and `compare-worlds`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import worlds
 from ..terminal import painted
-from ._common import Commands, chosen_world, print_json
+from ._common import Commands, chosen_world, loaded, print_json
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -19,18 +20,21 @@ if TYPE_CHECKING:
 def add(to: Commands) -> None:
     """Adds to the command line."""
     to.add("run", _run, out=str)
+    both = [worlds.WORLDS[name] for name in worlds.COMPARED]
+    fill = {
+        "there": f"{both[0].place} and {both[1].place}",
+        "privileges": " ".join(kind.privileges for kind in both if kind.privileges),
+        "compared": ",".join(worlds.COMPARED),
+        "worlds": ", ".join(worlds.WORLDS),
+    }
+    to.add("compare-worlds", _compare_worlds, fill=fill, worlds={"type": _worlds, "default": worlds.COMPARED})
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ..api import Scenario, parse_setting
     from ..runs.cluster import dask
-    from ..runs.quick import quick
     from ..runs.results import RunsFailed
 
-    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
-    seeds, left_out = args.seeds, ""
-    if args.quick:
-        scenario, seeds, left_out = quick(scenario, args.seeds)
+    scenario, seeds, left_out = loaded(args)
     for line in _advice(scenario):
         print(f"{painted('warning:', 'yellow', sys.stderr)} {line}", file=sys.stderr)
     world = chosen_world(args)
@@ -96,3 +100,32 @@ def _precision(results: Results) -> list[str]:
         )
         lines.append(f"Not reached: {results.points[one['point']].name} after {one['seeds']} seeds: {wide}.")
     return lines
+
+
+def _worlds(text: str) -> tuple[str, ...]:
+    names = text.split(",")
+    if len(names) < 2 or len(set(names)) < len(names) or not set(names) <= set(worlds.WORLDS):
+        raise argparse.ArgumentTypeError(f"must be two or more of {', '.join(worlds.WORLDS)}, got `{text}`")
+    return tuple(names)
+
+
+def _compare_worlds(args: argparse.Namespace) -> int:
+    from ..analysis import parity
+    from ..report import side_by_side
+
+    scenario, seeds, left_out = loaded(args)
+    out = args.out or Path("results") / f"{args.file.stem}-worlds"
+    every = [chosen_world(args, name) for name in args.worlds]
+    done = parity.compare(scenario, worlds=every, seeds=seeds, jobs=args.jobs, out=out)
+    paths = done.document().write(out)
+    drawn = side_by_side.draw(done, out / "worlds")
+    if args.json:
+        print_json({**done.to_json(), "left_out": left_out})
+        return 0
+    print(done.document().text())
+    if left_out:
+        print(f"\nLeft out by --quick: {left_out}.")
+    print(f"\nResults: {' and '.join(str(out / one.name) for one in every)}. Report: {paths[0]}")
+    for path in drawn:
+        print(path)
+    return 0

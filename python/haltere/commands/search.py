@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._common import (
-    MECHANISMS,
-    Commands,
-    chosen_world,
-    count,
-    mechanism,
-    names,
-    print_json,
-)
+from ._common import MECHANISMS, Commands, chosen_world, count, loaded, mechanism, names, print_json
 
 if TYPE_CHECKING:
     from ..report.document import Document
@@ -105,7 +97,6 @@ def _typed() -> str:
 
 
 def _search(args: argparse.Namespace) -> int:
-    from ..api import Scenario, parse_setting
     from ..search import report
     from ..search.tune import Question, check, tune
 
@@ -115,7 +106,7 @@ def _search(args: argparse.Namespace) -> int:
             raise InputError(
                 f"--over {key}: range must have at least two values, got `{one}`; `--set {key}={one}` sets one"
             )
-    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
+    scenario, _, _ = loaded(args)
     question = Question(args.file, scenario, args.maximise or args.minimise, args.maximise is not None, over)
     check(question)
     out = args.out or Path("results") / f"{args.file.stem}-search"
@@ -174,7 +165,7 @@ def _scene(args: argparse.Namespace) -> Scene:
     else:
         reference = default_reference(name, kind, beside)
     if reference == target:
-        raise InputError(f"--reference must be another than the target, got `{args.reference}`")
+        raise InputError(f"--reference must differ from the target, got `{args.reference}`")
     if args.duration:
         seconds = _core.parse_quantity("duration", args.duration)
         one = dataclasses.replace(one, duration_s=seconds, warmup_s=seconds * one.warmup_s / one.duration_s)

@@ -259,7 +259,7 @@ def _asked(changes: Sequence[str]) -> Any:
         try:
             line.connect(path)
         except OSError:
-            raise HaltereError("network: the network around this process is gone") from None
+            raise HaltereError("network: the network of this process has ended") from None
         with line.makefile("rw", encoding="utf-8") as stream:
             stream.write(json.dumps(changes) + "\n")
             stream.flush()

@@ -52,7 +52,7 @@ class Network:
     duration_s: float
 
     def scenario(self, control: str = "cubic") -> Scenario:
-        """The experiment. The traffic entry ``agent`` has the flow that decides, with ``control`` if nobody does."""
+        """The experiment. The traffic entry ``agent`` has the flow that decides, or uses ``control`` otherwise."""
         return Scenario.from_dict(self.to_dict(control), self.name)
 
     def to_dict(self, control: str = "cubic") -> dict[str, Any]:

@@ -34,7 +34,7 @@ def changed_file(original: Path, before: Scenario, after: Scenario, comment: str
 
 
 def _with_folders(values: Any, filled: Any) -> Any:
-    """The values with the folder of each mechanism from outside the tree: the new file need not lie beside the code."""
+    """The values with the folder of each mechanism from outside the tree: the new file may be in another folder."""
     if isinstance(values, list) and isinstance(filled, list):
         return [_with_folders(*one) for one in zip(values, filled, strict=True)]
     if not isinstance(filled, Mapping):

@@ -9,7 +9,7 @@ from typing import Any
 from ..runs.store import need
 from .ranges import Draw
 
-#: Candidates at random before the estimator says where to look; and then one of so many, which finds what lies far from the best ones.
+#: Random candidates before the estimator starts; after that one of so many is random, to explore values far from the best.
 _AT_RANDOM, _ONE_OF = 10, 3
 _OTHER_SEED = 1_000_003
 

@@ -1,6 +1,6 @@
-"""What a single flow does over time: its losses, its period, and for BBR its estimate and its probes of the RTT.
+"""A single flow over time: losses, period, and for BBR its bandwidth estimate and its RTT probes.
 
-Taken only if a result holds one flow whose window was written down often enough (every 50 ms or oftener).
+Only for a result with one flow whose window was sampled at least every 50 ms.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .scenario import Scenario
 LOSS_STATES = 3
 """Linux's `ca_state` from here on is Recovery or Loss."""
 FINEST_ms = 50
-"""A window sampled more seldom than this does not show when the losses were."""
+"""Samples of the window at longer intervals do not show the times of losses."""
 PROBE_WINDOW = 4.5
 """BBR's window in ProbeRTT is four packets."""
 BANDWIDTH_CONTROLS = ("bbr",)
-"""Controls that go by their estimate of the bandwidth, not by loss."""
+"""Controls that follow a bandwidth estimate instead of loss."""
 
 
 @dataclass

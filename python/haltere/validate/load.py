@@ -13,7 +13,7 @@ from .scenario import Sample, Scenario, expand_flows, normal
 
 
 class BadInput(ValueError):
-    """The directory does not hold what it should."""
+    """The directory does not contain results of the harness."""
 
 
 @dataclass

@@ -1,6 +1,6 @@
-"""What is compared: the measures of one run, taken in the same way from the harness's results and from ours.
+"""The measures of one run, computed in the same way from the harness's results and from ours.
 
-A measure's key says what it is, which way, and of whom, e.g. `goodput fwd` or `share fwd bbr`.
+A measure's key names the quantity, the direction and the subject, e.g. `goodput fwd` or `share fwd bbr`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def pings(rtts_ms: list[float]) -> Measures:
 
 
 def has_data(s: Scenario, way: str) -> bool:
-    """True if data goes that way, so that its queue is of interest."""
+    """True if data flows in that direction, so that its queue matters."""
     ways = [*(one.dir for one in s.flows), *(one.dir for one in s.transfers), *(one.dir for one in s.udp)]
     return way in ways
 

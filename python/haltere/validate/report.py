@@ -80,7 +80,7 @@ def table(rows: Iterable[Row]) -> list[str]:
 
 
 def text(outcome: Outcome) -> list[str]:
-    """What goes to standard output."""
+    """The lines for standard output."""
     lines = table(outcome.rows)
     groups = outcome.groups()
     if len(groups) > 1:

@@ -180,7 +180,7 @@ CLASS_LIMIT = 40
 def queue_of_classes(tree: Mapping[str, Any], rate_mbit: float) -> dict[str, Any]:
     """HTB, whose root has the whole rate, or DRR, with the classes of the key `classes` of a scenario.
 
-    The harness tells flows apart by their ports, here they have a DSCP each: the number of their class. Pings have none, so they are in the first.
+    The harness classifies flows by port. Here each has the DSCP of its class number; pings have none, and belong to the first.
     """
     kind, classes = tree["kind"], []
     if kind not in ("htb", "drr"):

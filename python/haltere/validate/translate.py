@@ -52,12 +52,12 @@ def translate(case: Case, seed: int) -> dict[str, Any]:
     """The experiment that repeats the repetition `seed` of a case. Raises `NotTranslated` with the reason."""
     s = case.scenario
     if s.unknown:
-        raise NotTranslated(f"scenario keys that are not known here: {', '.join(f'`{key}`' for key in s.unknown)}")
+        raise NotTranslated(f"scenario keys that are not supported: {', '.join(f'`{key}`' for key in s.unknown)}")
     if s.topology != "chain":
-        raise NotTranslated(f"topology `{s.topology}` is not known here")
+        raise NotTranslated(f"topology `{s.topology}` is not supported")
     _check_paths(s)
     if s.pre and not s.classes:
-        raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not known here")
+        raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not supported")
     flows, tcp = _flows(case, seed), _tcp(s)
     return {
         "title": case.name,
@@ -76,33 +76,33 @@ def _check_paths(s: Scenario) -> None:
     """Either one path and plain TCP, or several and Multipath TCP with a subflow on each."""
     multipath = [flow for flow in expand_flows(s) if flow.proto != "tcp"]
     if any(flow.proto != "mptcp" for flow in multipath):
-        raise NotTranslated("flows of this protocol are not known here")
+        raise NotTranslated("flows of this protocol are not supported")
     if bool(multipath) != bool(s.mptcp):
-        raise NotTranslated("Multipath TCP that is switched on for some flows alone is not known here")
+        raise NotTranslated("Multipath TCP that is switched on for some flows alone is not supported")
     if s.paths and (s.transfers or s.udp or s.steps or s.hosts):
-        raise NotTranslated("transfers, UDP, steps or hosts beside several paths are not known here")
+        raise NotTranslated("transfers, UDP, steps or hosts beside several paths are not supported")
     if not s.paths:
         if multipath:
-            raise NotTranslated("Multipath TCP without several paths (`paths`) is not known here")
+            raise NotTranslated("Multipath TCP without several paths (`paths`) is not supported")
         return
     if not multipath:
-        raise NotTranslated("several paths (`paths`) without Multipath TCP are not known here")
+        raise NotTranslated("several paths (`paths`) without Multipath TCP are not supported")
     if s.ping:
-        raise NotTranslated("pings beside several paths are not known here")
+        raise NotTranslated("pings beside several paths are not supported")
     for flow in multipath:
         if flow.dir != "fwd" or flow.path:
-            raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not known here")
+            raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not supported")
 
 
 INEXACT = {
     ("sfq", "perturb"): "`perturb` draws the hash anew, which may change the order of packets; here the hash stays",
     ("cake", "ingress"): "`ingress` counts what is dropped as sent; here it does not count",
 }
-"""Options of a discipline that are read and change nothing."""
+"""Options of a discipline that are accepted without effect."""
 
 
 def differences(s: Scenario) -> list[str]:
-    """What the translation cannot repeat exactly, though the scenario is run."""
+    """What the translation does not reproduce exactly."""
     found = []
     for key, text in (("netem_fwd", s.netem_fwd), ("netem_rev", s.netem_rev)):
         if s.rtt_ms and text and reorders(text, s.access_mbit):
@@ -134,7 +134,7 @@ def bottleneck(s: Scenario, way: str) -> dict[str, Any]:
     if s.shaper == "none":  # the discipline shapes, on a device that is infinitely fast
         return link | {"rate": FAST, "queue": _queue(s, way)}
     if s.shaper not in SHAPERS:
-        raise NotTranslated(f"shaper `{s.shaper}` is not known here")
+        raise NotTranslated(f"shaper `{s.shaper}` is not supported")
     shaper = SHAPERS[s.shaper] | {"burst": nbytes(s.mtu + ETHERNET)}
     link |= {"queue": _queue(s, way), **shaper}
     if way == "fwd" and s.steps:
@@ -152,7 +152,7 @@ def _queue(s: Scenario, way: str) -> dict[str, Any]:
 
 def _schedule(s: Scenario) -> list[dict[str, Any]]:
     if any(step.cmd is not None for step in s.steps):
-        raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not known here")
+        raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not supported")
     if s.shaper != "htb":
         raise NotTranslated(f"steps: the shaper must be `htb`, got `{s.shaper}`")
     steps = sorted(s.steps, key=lambda step: step.at)
@@ -347,7 +347,7 @@ def _switch(key: str, bit: int = ~0) -> Callable[[_Endpoints, str], None]:
 
 
 def _nothing(_ends: _Endpoints, _text: str) -> None:
-    """A setting that bulk transfers over this topology do not feel, or that is read elsewhere."""
+    """A setting that has no effect on bulk transfers over this topology, or that is read elsewhere."""
 
 
 SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
@@ -380,7 +380,7 @@ def _tcp(s: Scenario) -> dict[str, Any]:
     for name, value in s.sysctl.items():
         short = name.removeprefix("net.ipv4.")
         if short not in SYSCTLS:
-            raise NotTranslated(f"sysctl `{name}` is not known here")
+            raise NotTranslated(f"sysctl `{name}` is not supported")
         try:
             SYSCTLS[short](ends, str(value))
         except ValueError:

@@ -19,7 +19,7 @@ from .cases import CRITERIA, NOT_RUN, QUICK, cases, experiment
 from .figures import Series
 from .measures import MEASURES
 
-#: What stands in the control's place: the controls of the standards.
+#: The controls that replace the tested one for comparison: those of the standards.
 REFERENCES = ("cubic", "reno")
 SEEDS, QUICK_SEEDS = 10, 4
 
