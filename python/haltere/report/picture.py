@@ -235,8 +235,10 @@ def _queues(texts: Sequence[str]) -> str:
     shown = [text for text in dict.fromkeys(texts) if text]
     if not shown:
         return ""
-    tails = {text.partition(", ")[2] for text in shown}
-    return _merged(shown) if len(tails) == 1 else _either([text.partition(", ")[0] for text in shown])
+    heads, tails = (
+        list(dict.fromkeys(column)) for column in zip(*(text.partition(", ")[::2] for text in shown), strict=True)
+    )
+    return _merged(shown) if len(heads) == 1 or len(tails) == 1 else _either(heads)
 
 
 def svg(networks: Sequence[Network]) -> str:

@@ -208,8 +208,8 @@ def legend(fig: Figure, axes: Axes | Sequence[Axes], columns: int = 8) -> None:
 
 
 def fitting(fig: Figure, labels: Sequence[str], most: int) -> int:
-    """How many entries of a legend are side by side: each takes the room of the longest, and of about five letters of sign and space."""
-    wide = (max(map(len, labels), default=0) + 5) * 0.5 * points(8.5) / 72
+    """How many entries of a legend are side by side: each takes the room of the longest, and of about seven letters of sign and space."""
+    wide = (max(map(len, labels), default=0) + 7) * 0.55 * points(8.5) / 72
     return max(1, min(most, len(labels), int(fig.get_figwidth() / wide)))
 
 
