@@ -17,7 +17,7 @@ from haltere import load
 from haltere.analysis import delays, metrics
 from haltere.analysis.measures import Run
 from haltere.errors import InputError
-from haltere.report import overview
+from haltere.report import explore, look, overview
 from haltere.report.many import MOST_POINTS, over_axes
 from haltere.runs.results import Results
 
@@ -202,8 +202,9 @@ def test_inner_variables_have_units_and_are_those_of_the_series(asked: Results) 
     assert (queue[queue.variable == "count"].value.to_numpy() == series["count"].to_numpy()).all()
     flow = asked.run_table("flow_state", asked.runs[0]).to_pandas()
     assert {"ca_state", "ssthresh", "w_max", "k"} <= set(flow.variable.astype(str))
-    done = haltere("plot", asked.directory, "--timeline", cwd=asked.directory)
-    assert done.returncode == 0, done.stderr
+    with look.looking(look.Look(formats=("svg",))):
+        _, (path,) = explore.draw(asked)
+    assert "w_max of the senders" in path.read_text()
 
 
 def test_a_window_leaves_out_what_is_outside(small: Path, tmp_path: Path) -> None:

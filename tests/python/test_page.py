@@ -279,7 +279,7 @@ def test_nothing_stands_out_on_a_narrow_dark_page(browser: Any, results: Results
 def test_fifty_runs_open_at_once(browser: Any, tmp_path: Path) -> None:
     """The time is printed, not judged: a loaded machine would say little of the page."""
     chance = np.random.default_rng(1)
-    x = [round(0.1 * i, 1) for i in range(400)]
+    x = [round(0.2 * i, 1) for i in range(200)]
     axis = {"label": "", "log": False, "min": 0, "max": 40, "reversed": False}
 
     def panel() -> dict[str, Any]:
@@ -289,7 +289,7 @@ def test_fifty_runs_open_at_once(browser: Any, tmp_path: Path) -> None:
                 "name": f"f{i}",
                 "colour": "#0072b2",
                 "x": x,
-                "y": [round(v, 3) for v in chance.random(400)],
+                "y": [round(v, 3) for v in chance.random(200)],
             }
             for i in range(16)
         ]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from .. import _core
 from ..experiment import seconds_of
-from .measures import Array, Run, texts
+from .measures import Array, Grid, Run, texts
 
 Kind = Literal["sojourn", "rtt", "one_way"]
 
@@ -70,16 +70,11 @@ def loss(run: Run, flows: Sequence[str]) -> float:
 def rates_over(run: Run, flows: Sequence[str]) -> tuple[Array, Array] | None:
     """Times (s) and Mbit/s of these flows from sample to sample: shape (times, flows). ``None`` if they were not sampled."""
     series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
-    place = {flow: i for i, flow in enumerate(flows)}
-    times, row = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
-    column = np.array([place.get(str(flow), -1) for flow in series["flow"].to_pylist()])
-    if len(times) < 2 or not (column >= 0).any():
+    grid = Grid(series, "flow", flows)
+    if len(grid.at_s) < 2 or not grid.known:
         return None
-    got = np.zeros((len(times), len(flows)))
-    kept = column >= 0
-    got[row[kept], column[kept]] = series["received_bytes"].to_numpy()[kept]
-    at = times * 1e-9
-    return at[1:], np.diff(got, axis=0) * 8e-6 / np.diff(at)[:, None]
+    got = np.nan_to_num(grid.of(series["received_bytes"].to_numpy()))
+    return grid.at_s[1:], np.diff(got, axis=0) * 8e-6 / np.diff(grid.at_s)[:, None]
 
 
 def settled(at: Array, rates: Array, within: float, hold: float, average: float) -> float:

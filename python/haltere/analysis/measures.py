@@ -73,6 +73,27 @@ def arrived_bytes(series: pa.Table) -> tuple[Array, int]:
     return np.where(segments[code] > 0, delivered * mean[code], received), count
 
 
+class Grid:
+    """Rows of a table as arrays of shape (times, names): one of the names a column, NaN if it has no row at a time."""
+
+    def __init__(self, table: pa.Table, column: str, names: Sequence[str]) -> None:
+        self.at_ns, self._row = np.unique(table["at_ns"].to_numpy(), return_inverse=True)
+        self.at_s: Array = self.at_ns * 1e-9
+        place = {name: i for i, name in enumerate(names)}
+        self._column = np.array(
+            [place.get(str(one), -1) for one in table[column].cast(pa.string()).to_pylist()], dtype=int
+        )
+        self._shape = (len(self.at_ns), len(names))
+        #: Whether any row is of one of the names.
+        self.known = bool((self._column >= 0).any())
+
+    def of(self, values: Array) -> Array:
+        """A value for each row of the table as such an array."""
+        out, kept = np.full(self._shape, np.nan), self._column >= 0
+        out[self._row[kept], self._column[kept]] = values[kept]
+        return out
+
+
 def _within(bits: Array, could: Array) -> Array:
     """The same bits, of which a bin holds no more than the link could carry: what is too much belongs to the bin before or behind."""
     out = bits.copy()

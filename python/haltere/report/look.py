@@ -145,9 +145,8 @@ class _Pgf(_PGF):  # type: ignore[misc]
         self.fh.write("\\begin{pgfscope}%\n")
         self._print_pgf_clip(gc)
         self.fh.write("\\pgfsys@transformcm{{{:f}}}{{{:f}}}{{{:f}}}{{{:f}}}{{{:f}in}}{{{:f}in}}%\n".format(*move))
-        shown = "\\pgfimage[interpolate={},width={:f}in,height={:f}in]{{{}}}".format(
-            str(transform is None).lower(), *size, picture.name
-        )
+        smooth = str(transform is None).lower()
+        shown = f"\\pgfimage[interpolate={smooth},width={size[0]:f}in,height={size[1]:f}in]{{{picture.name}}}"
         self.fh.write(f"\\pgftext[left,bottom]{{{shown}}}%\n\\end{{pgfscope}}%\n")
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:

@@ -15,7 +15,7 @@ from .. import _core, kinds
 from ..errors import HaltereError
 from ..experiment import Experiment, Traffic, seconds_of
 from . import layout
-from .network import Link, Network, Node
+from .layout import Link, Network, Node
 
 __all__ = ["Link", "Network", "Node", "network", "svg"]
 

@@ -388,46 +388,21 @@ def cautions(results: Results, points: Pairs) -> list[str]:
     if len(results.seeds) < 5:
         seeds = f"are only {len(results.seeds)} seeds" if len(results.seeds) > 1 else "is only 1 seed"
         out.append(f"There {seeds}: intervals are wide or missing. Ten seeds are a good number.")
-    found: dict[str, list[str]] = {
-        what: [] for what in ("drifting", "limited", "idle", "signalled", "silent", "full", "phase")
-    }
+    found: dict[int, list[str]] = {}
     for point, runs in points:
-        name, run = short(point, results.points), runs[0]
-        told = run.fact("cautions", partial(_told_of, run))
-        for what, names in found.items():
-            if what in told:
-                names.append(name)
+        for place in runs[0].fact("cautions", partial(_cautions_of, runs[0])):
+            found.setdefault(place, []).append(short(point, results.points))
     out += _advice(points)
-    checks = (
-        (found["drifting"], "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
-        (found["limited"], "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
-        (found["idle"], "No watched link was more than 80 % busy although bulk flows always have something to send, and its queue neither dropped nor marked ({}): something else limits the flows."),
-        (found["signalled"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
-        (found["silent"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): the link's rate falls to 0 for a time, and flows need some more to start again."),
-        (found["full"], "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
-        (found["phase"], "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
-    )  # fmt: skip
-    for names, text in checks:
-        if names:
-            more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-            out.append(text.format("in every point" if len(points) > 1 and len(names) == len(points) else ", ".join(names[:6]) + more))  # fmt: skip
+    for place, names in sorted(found.items()):
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        every = len(points) > 1 and len(names) == len(points)
+        out.append(_CAUTIONS[place][1].format("in every point" if every else ", ".join(names[:6]) + more))
     return out
 
 
-def _told_of(run: Run) -> list[str]:
-    """Which cautions a run deserves."""
-    rate = run.total_rate_series()
-    idle = _idle(run)
-    checks = {
-        "drifting": rate is not None and stats.stationarity(rate).verdict == "drifting",
-        "limited": _buffer_limited(run),
-        "silent": idle and _has_outage(run),
-        "signalled": idle and not _has_outage(run) and _signals(run),
-        "idle": idle and not _has_outage(run) and not _signals(run),
-        "full": _overrun(run),
-        "phase": _in_step(run),
-    }
-    return [name for name, holds in checks.items() if holds]
+def _cautions_of(run: Run) -> list[int]:
+    """The places of the cautions that a run deserves."""
+    return [place for place, (holds, _) in enumerate(_CAUTIONS) if holds(run)]
 
 
 def _advice(points: Pairs) -> list[str]:
@@ -468,11 +443,17 @@ def _bulk(run: Run) -> list[Traffic]:
     return [one for one in run.experiment.traffic if one.behaviour.greedy and not one.behaviour.paths]
 
 
-def _idle(run: Run) -> bool:
-    endless = any(one.unlimited for one in _bulk(run))
-    used = [run.utilisation(link) for link in run.watched()]
-    used = [value for value in used if not math.isnan(value)]
-    return endless and bool(used) and max(used) < 0.8
+def _drifting(run: Run) -> bool:
+    rate = run.total_rate_series()
+    return rate is not None and stats.stationarity(rate).verdict == "drifting"
+
+
+def _idle(run: Run) -> str:
+    """Why no watched link was busy although bulk flows always have something to send; empty if one was, or none do."""
+    used = [value for link in run.watched() if not math.isnan(value := run.utilisation(link))]
+    if not any(one.unlimited for one in _bulk(run)) or not used or max(used) >= 0.8:
+        return ""
+    return "outage" if _has_outage(run) else "signals" if _signals(run) else "unknown"
 
 
 def _signals(run: Run) -> bool:
@@ -507,3 +488,16 @@ def _in_step(run: Run) -> bool:
     topology = run.experiment.topology
     spread = _core.parse_quantity("probability", str(topology.values.get("rtt_spread", 0)))
     return spread == 0 and not any(map(seconds_of, topology.all("jitter")))
+
+
+_NOT_BUSY = "No watched link was more than 80 % busy although bulk flows always have something to send"
+#: What holds of a run that calls for caution, and the sentence, with the names of the points.
+_CAUTIONS: tuple[tuple[Callable[[Run], bool], str], ...] = (
+    (_drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
+    (_buffer_limited, "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
+    (lambda run: _idle(run) == "unknown", _NOT_BUSY + ", and its queue neither dropped nor marked ({}): something else limits the flows."),
+    (lambda run: _idle(run) == "signals", _NOT_BUSY + " ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
+    (lambda run: _idle(run) == "outage", _NOT_BUSY + " ({}): the link's rate falls to 0 for a time, and flows need some time to start again."),
+    (_overrun, "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
+    (_in_step, "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
+)  # fmt: skip
