@@ -136,15 +136,8 @@ def _traffic(traffic: Traffic) -> str:
         where = "every pair" if pairs == "all" else "pair " + ", ".join(map(str, pairs[:8])) + (" …" if len(pairs) > 8 else "")  # fmt: skip
     else:
         start, end = entry.get("from"), entry.get("to")
-        where = (
-            f"{start} → {end}"
-            if start and end
-            else f"from {start}"
-            if start
-            else f"to {end}"
-            if end
-            else "between hosts"
-        )
+        ends = f"{start} → {end}" if start and end else f"from {start}" if start else f"to {end}" if end else ""
+        where = ends or "between hosts"
     if not entry.get("paths"):
         where += {"backward": ", back", "both": ", both ways"}.get(str(entry.get("direction")), "")
     count = f"{traffic.count} × " if traffic.count > 1 else ""

@@ -448,12 +448,10 @@ def _drifting(run: Run) -> bool:
     return rate is not None and stats.stationarity(rate).verdict == "drifting"
 
 
-def _idle(run: Run) -> str:
-    """Why no watched link was busy although bulk flows always have something to send; empty if one was, or none do."""
+def _idle(run: Run) -> bool:
+    """No watched link was busy, although bulk flows always have something to send."""
     used = [value for link in run.watched() if not math.isnan(value := run.utilisation(link))]
-    if not any(one.unlimited for one in _bulk(run)) or not used or max(used) >= 0.8:
-        return ""
-    return "outage" if _has_outage(run) else "signals" if _signals(run) else "unknown"
+    return any(one.unlimited for one in _bulk(run)) and bool(used) and max(used) < 0.8
 
 
 def _signals(run: Run) -> bool:
@@ -495,9 +493,9 @@ _NOT_BUSY = "No watched link was more than 80 % busy although bulk flows always 
 _CAUTIONS: tuple[tuple[Callable[[Run], bool], str], ...] = (
     (_drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
     (_buffer_limited, "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
-    (lambda run: _idle(run) == "unknown", _NOT_BUSY + ", and its queue neither dropped nor marked ({}): something else limits the flows."),
-    (lambda run: _idle(run) == "signals", _NOT_BUSY + " ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
-    (lambda run: _idle(run) == "outage", _NOT_BUSY + " ({}): the link's rate falls to 0 for a time, and flows need some time to start again."),
+    (lambda run: _idle(run) and not _has_outage(run) and not _signals(run), _NOT_BUSY + ", and its queue neither dropped nor marked ({}): something else limits the flows."),
+    (lambda run: _idle(run) and not _has_outage(run) and _signals(run), _NOT_BUSY + " ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
+    (lambda run: _idle(run) and _has_outage(run), _NOT_BUSY + " ({}): the link's rate falls to 0 for a time, and flows need some time to start again."),
     (_overrun, "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
     (_in_step, "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
 )  # fmt: skip
