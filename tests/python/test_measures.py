@@ -88,7 +88,7 @@ def test_summary_and_report_have_the_delays(asked: Results) -> None:
         "Sojourn times (ms)",
         "Round-trip times of TCP (ms)",
         "One-way delays of UDP (ms)",
-        "Metrics of one's own",
+        "Custom metrics",
     } <= set(titles)
 
 

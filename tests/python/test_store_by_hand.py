@@ -245,7 +245,7 @@ def test_a_run_is_found_with_all_its_files_or_not(tmp_path: Path) -> None:
     assert set(store.seals(keys)) == set(keys) - {"k4"}
     assert store.damaged(["k1", "k4", "none"]) == {"k1", "k4"}
     wrong = store.check(store.seals(keys).values())
-    other = "its bytes are not those that were written"
+    other = "its contents are not what was written"
     assert wrong == [f"{tmp_path}/runs/{key}/left.pcapng: {what}" for key, what in (("k1", other), ("k2", other), ("k3", "the file is missing"))]  # fmt: skip
     assert store.check(store.seals(keys).values(), "flows") == []
 

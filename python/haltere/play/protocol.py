@@ -47,7 +47,7 @@ def read(message: str | bytes) -> tuple[str, dict[str, Any]]:
     try:
         value = json.loads(message, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"a message must be JSON, got what is none: {error}") from None
+        raise Refused(f"a message must be JSON, got text that is not: {error}") from None
     if not isinstance(value, dict):
         raise Refused(f"a message must be a JSON object, got {_named(value)}")
     do = value.pop("do", None)

@@ -53,7 +53,7 @@ def runs(results: Results) -> Choice | None:
     left = len(results.runs) - len(chosen)
     caption = (
         "One run over time, warm-up included. Choose another above; drag to zoom in, double click to zoom out, click a name to hide it. "
-        f"Peaks are kept, else at most {most} places of a line are drawn."
+        f"A line is drawn with at most {most} points; its peaks are kept."
         + (f" {left} more runs are in the results directory (`haltere plot --timeline`)." if left > 0 else "")
     )
     return Choice("run", caption, options)

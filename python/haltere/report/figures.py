@@ -201,7 +201,7 @@ _DISTRIBUTIONS = (
     _Distribution("fct", Run.completing, _completed, "flow completion time (ms)", "flows",
                   "flow completion times over all seeds, of flows that started after the warm-up and ended"),
     _Distribution("page-load", lambda run: workloads.entries(run, "web"), workloads.load_s, "page load time (s)", "pages",
-                  "page load times over all seeds, of pages that were asked for after the warm-up and loaded"),
+                  "page load times over all seeds, of pages that were requested after the warm-up and loaded"),
     _Distribution("video-bitrate", lambda run: workloads.entries(run, "video"), workloads.bitrates_mbit, "bitrate of a segment (Mbit/s)",
                   "segments", "the bitrates of the segments of video over all seeds", log=False),
     _Distribution("mos", lambda run: workloads.entries(run, "voip"), workloads.scores, "mean opinion score of a call", "calls",

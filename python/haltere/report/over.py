@@ -321,7 +321,7 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
         if facet is not None:
             plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
     if not any(panel.has_data() for panel in panels):
-        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, of which there is none")
+        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, which none of them has")
     if kind in ("line", "bar", "box") and not ask.log_y:
         panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
     for i, panel in enumerate(panels[: len(facets)]):
@@ -348,7 +348,7 @@ def _axes(data: Data, ask: Ask, kind: Kind) -> dict[str, str | None]:
             free.remove(few[0])
     for what in needs:
         if out[what] is None:
-            raise InputError(f"plot: --{what} must name an axis of the sweep, got none; what was swept: nothing more")
+            raise InputError(f"plot: --{what} must name an axis of the sweep, got none; no swept axis is left")
     return out
 
 

@@ -89,7 +89,7 @@ _TABLES = (
     _Spec("rtt", "Round-trip times of TCP (ms)", ("traffic",), _each("rtt_ms")),
     _Spec("one_way", "One-way delays of UDP (ms)", ("traffic",), _each("one_way_ms")),
     _Spec("ping", "Ping round-trip time (ms)", (), _whole("ping_ms"), 0),
-    _Spec("own", "Metrics of one's own", (), _whole("own"), 0),
+    _Spec("own", "Custom metrics", (), _whole("own"), 0),
     _Spec("run", "Whole runs", (), _whole("run"), 0),
 )  # fmt: skip
 
@@ -183,11 +183,11 @@ def document(results: Results, *, figures: bool) -> Document:
     out = Document(results.title or "Experiment")
     points = by_point(results)
     if points:
-        out.add(Heading("In words"), Bullets(words.sentences(results, points)))
+        out.add(Heading("Summary"), Bullets(words.sentences(results, points)))
     if points and figures:
         out.add(*_picture(results))
     cautions = words.cautions(results, points)
-    care: list[Block] = [Heading("To be careful about"), Bullets(cautions, care=True)] if cautions else []
+    care: list[Block] = [Heading("Caveats"), Bullets(cautions, care=True)] if cautions else []
     if not figures:
         return _added(out, [*tables(results, marked=False), *care])
     _added(out, care)
@@ -200,7 +200,7 @@ def document(results: Results, *, figures: bool) -> Document:
     _added(out, [Heading("Figures"), *drawn] if drawn else [])
     _added(out, [Heading("Single runs"), single] if single else [])
     results.facts.save()
-    return _added(out, [Heading("How this was made"), Text(_made(results), _again(results))])
+    return _added(out, [Heading("Provenance"), Text(_made(results), _again(results))])
 
 
 def _added(out: Document, blocks: Sequence[Block]) -> Document:
@@ -222,7 +222,7 @@ def _picture(results: Results) -> list[Block]:
     known = [one for one in drawn if one is not None]
     if not known:
         return []
-    many = " What differs between the points of the sweep shows its values." if len(known) > 1 else ""
+    many = " Values that differ between the points of the sweep are separated by bars." if len(known) > 1 else ""
     caption = f"The network: rate and delay of each link, in blue the queues (→ in front of the link, ← of its other direction); thick: watched.{many}"
     return [Heading("The network"), Picture("network", picture.svg(known), caption)]
 

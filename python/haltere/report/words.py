@@ -288,7 +288,7 @@ def _lead(
     told = f"{_told(gap)} {unit}".rstrip()
     if gap.low > 0:
         return [f"Seed by seed that is {told} {'more' if sign < 0 else 'less'} than with {second}, which comes next."]
-    return [f"Between {best} and {second}, which comes next, these seeds show no significant difference ({told})."]
+    return [f"Between {best} and {second}, which comes next, the seeds show no significant difference ({told})."]
 
 
 def _fairness(results: Results, points: Pairs) -> list[str]:
@@ -387,7 +387,7 @@ def cautions(results: Results, points: Pairs) -> list[str]:
         out.append("Not all runs are done: run the same command again to go on.")
     if len(results.seeds) < 5:
         seeds = f"are only {len(results.seeds)} seeds" if len(results.seeds) > 1 else "is only 1 seed"
-        out.append(f"There {seeds}: intervals are wide or missing. Ten seeds are a good number.")
+        out.append(f"There {seeds}: intervals are wide or missing. Ten seeds are a good choice.")
     found: dict[int, list[str]] = {}
     for point, runs in points:
         for place in runs[0].fact("cautions", partial(_cautions_of, runs[0])):

@@ -82,7 +82,7 @@ class Results:
         """What was read off the runs before: see :mod:`haltere.analysis.facts`."""
         facts = Facts(self.directory if self.store.local else None)
         if facts.damaged:
-            print(f"haltere: {facts.damaged}; the runs are measured anew", file=sys.stderr)
+            print(f"haltere: {facts.damaged}; the runs are measured again", file=sys.stderr)
         return facts
 
     @property

@@ -131,7 +131,7 @@ def execute(
             on_done(done)
     todo = list({task.key: task for task in tasks if task.key not in results}.values())
     if todo and not quiet and (damaged := store.damaged(task.key for task in todo)):
-        print(f"haltere: {store.where}: {len(damaged)} damaged or incomplete runs are made anew", file=sys.stderr)
+        print(f"haltere: {store.where}: {len(damaged)} damaged or incomplete runs are repeated", file=sys.stderr)
     if others:  # the process that is at work here goes forwards: go backwards
         todo.reverse()
     elif not store.local:  # other processes cannot be seen: begin anywhere

@@ -37,9 +37,9 @@ __all__ = ["AGAIN", "FORMAT", "Damaged", "Draft", "Seal", "Store", "is_url", "ne
 _SEAL, _MANIFEST = "run.json", "manifest.json"
 #: The form of the store. Stores of another form are not read.
 FORMAT = 2
-_OTHER_BYTES = "its bytes are not those that were written"
+_OTHER_BYTES = "its contents are not what was written"
 #: What to do about a damaged run.
-AGAIN = "run the experiment again (at a URL with --verify), and this run is made anew"
+AGAIN = "run the experiment again (at a URL with --verify) to repeat this run"
 #: How often a run is moved to its place before the call fails.
 _ATTEMPTS = 5
 _WORTH_COMPRESSING = 64 << 10
@@ -298,7 +298,7 @@ class Store:
         manifest, wrong = without_checksum(data), f"{self.where}/{_MANIFEST}: manifest must be one that haltere wrote"
         if manifest is None:
             old = data.startswith(b'{\n"format": 1,')
-            got = "one of an earlier version" if old else "one with other bytes than were written"
+            got = "one of an earlier version" if old else "one whose contents are not what was written"
             raise InputError(f"{wrong}, got {got}; run the experiment again")
         if manifest.get("format") != FORMAT:
             raise InputError(
