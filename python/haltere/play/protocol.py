@@ -102,7 +102,7 @@ def seconds_of(value: Any) -> float:
 
 
 def speed_of(value: Any) -> float | None:
-    """Simulated seconds a second; ``None`` for as fast as it goes.
+    """Simulated seconds per second; ``None`` for as fast as it goes.
 
     >>> speed_of("max"), speed_of(5)
     (None, 5.0)
