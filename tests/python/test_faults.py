@@ -68,7 +68,7 @@ def test_hash_verify_and_results_check_find_each_damaged_file(small: Path) -> No
         done = haltere(*arguments, cwd=small.parent)
         assert done.returncode == 1 and done.stdout == "", done.stdout
         first, second = done.stderr.splitlines()
-        assert "links.parquet: its bytes are not" in done.stderr and "flows.parquet: the file is missing" in done.stderr
+        assert "links.parquet: its contents are not" in done.stderr and "flows.parquet: the file is missing" in done.stderr
         assert "run the experiment again" in second and "Traceback" not in first
 
 
@@ -192,7 +192,7 @@ def test_a_changed_manifest_is_noticed_by_every_command_and_run_repairs_it(
     ):  # fmt: skip
         status, told, error = called(*arguments)
         assert status == 2 and told == "", (arguments, told)
-        assert "manifest must be one that haltere wrote, got one with other bytes" in error, error
+        assert "manifest must be one that haltere wrote, got one whose contents are not" in error, error
     status, _, error = called(*AGAIN)
     assert status == 0 and "it is written again" in error, error
     assert Results("out").check() == [] and Results("out").digest() == digest
@@ -206,7 +206,7 @@ def test_a_changed_measure_is_noticed_and_measured_anew(two: Results, called: Ca
         assert wrong != good
         measures.write_text(wrong)
         status, _, error = called("results", "out", "--check")
-        assert status == 1 and "measures.json: its bytes are not" in error, error
+        assert status == 1 and "measures.json: its contents are not" in error, error
         _, _, error = called("compare", "out@queue=codel", "out@queue=drop_tail")
         assert "measures.json: its contents are not what was written; the runs are measured again" in error
         measures.write_text(wrong)

@@ -287,7 +287,7 @@ def test_a_manifest_has_a_line_for_each_element(tmp_path: Path) -> None:
     assert store.manifest() == {"format": 2, "a": [1, {"b": 2}], "c": [], "d": "x"} and store.malformed_manifest() == ""
     store.write_manifest({"format": 3})
     assert "in format 2, got format 3 of another version" in store.malformed_manifest()
-    got = "one with other bytes"
+    got = "one whose contents are not what was written"
     for text in ("[", "[1]", "[" * 100_000, good + "\n", good.replace('"x"', '"y"')):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(InputError) as error:

@@ -69,6 +69,9 @@ class Metric:
     applies: Callable[[Run, str | None], bool] | None = None
     """Whether it says anything of this run; if not, only a summary has it. Default: always."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", self.reads or ("links" if self.part == "link" else "flows"))
+
     def value(self, run: Run, part: str | None = None) -> float:
         """The metric of a run; NaN if the run has none or if it says nothing."""
         applies = self.applies
@@ -91,7 +94,7 @@ class Metric:
         """What a list of the metrics says of it."""
         asked = f"with `{self.asked} = true` in `[measure]`"
         return {
-            "unit": self.printed[1], "table": self.reads or ("links" if self.part == "link" else "flows"), "better": self.better, "part": _AFTER_DOT.get(self.part, ""),
+            "unit": self.printed[1], "table": self.reads, "better": self.better, "part": _AFTER_DOT.get(self.part, ""),
             "needs": asked if self.asked else "with `depths = true` in `[measure]`" if self.reads == "depths" else "",
         }  # fmt: skip
 

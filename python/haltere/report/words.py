@@ -170,21 +170,24 @@ def _same(one: Mean, other: Mean) -> bool:
     return abs(one.mean - other.mean) <= 0.005 * max(abs(one.mean), abs(other.mean), 1e-12)
 
 
-def _everywhere(points: Pairs) -> str:
-    return " in every case" if len(points) > 1 else ""
+Ends = tuple[tuple[str, Mean], tuple[str, Mean]]
+
+
+def _said(points: Pairs, found: Ends, same: str, differs: str, **words: str) -> str:
+    """The sentence ``same`` if the value is about equal at all points; otherwise ``differs``, with the best point and the worst."""
+    (best, high), (worst, low) = found
+    text = same if len(points) == 1 or _same(low, high) else differs
+    every = " in every case" if len(points) > 1 else ""
+    return text.format(best=best, high=_told(high), worst=worst, low=_told(low), every=every, **words)
 
 
 def _utilisation(results: Results, points: Pairs) -> list[str]:
     out: list[str] = []
     for link in points[0][1][0].watched():
         found = _ends(results, points, METRICS["utilisation"], link)
-        if found is None or found[0][1].mean < 5:
-            continue
-        (most, high), (least, low) = found
-        if len(points) == 1 or _same(low, high):
-            out.append(f"The link {link} was {_told(high)} % busy{_everywhere(points)}.")
-        else:
-            out.append(f"The link {link} was busiest with {most} ({_told(high)} %) and least busy with {least} ({_told(low)} %).")  # fmt: skip
+        if found is not None and found[0][1].mean >= 5:
+            differs = "The link {link} was busiest with {best} ({high} %) and least busy with {worst} ({low} %)."
+            out.append(_said(points, found, "The link {link} was {high} % busy{every}.", differs, link=link))
     return out[:3]
 
 
@@ -201,12 +204,11 @@ def _delay(results: Results, points: Pairs) -> list[str]:
     found = _ends(results, points, one, link)
     if found is None:
         return []
-    (least, low), (most, high) = found
-    unit = one.printed[1]
-    if len(points) == 1 or _same(low, high):
-        return [f"{what} {_told(high)} {unit}{_everywhere(points)}."]
-    out = [f"{what} {_told(low)} {unit} with {least}, the least, and {_told(high)} {unit} with {most}, the most."]
-    return out + _lead(results, points, lambda run: _value(run, one, link), least, unit)
+    unit, least = one.printed[1], found[0][0]
+    differs = "{what} {high} {unit} with {best}, the least, and {low} {unit} with {worst}, the most."
+    out = [_said(points, found, "{what} {low} {unit}{every}.", differs, what=what, unit=unit)]
+    same = len(points) == 1 or _same(found[0][1], found[1][1])
+    return out if same else out + _lead(results, points, lambda run: _value(run, one, link), least, unit)
 
 
 def of_workloads(runs: Sequence[Run]) -> list[str]:
@@ -254,7 +256,7 @@ def _applications(results: Results, points: Pairs) -> list[str]:
         rest = f"; with {_listed(none[:6])} there is none" if none else ""
         high, low = (f"{_told(value)} {unit}".rstrip() for value in (good, bad))
         if _same(good, bad):
-            out.append(f"{what} is {high}{_everywhere(points) if not none else ''}{rest}.")
+            out.append(f"{what} is {high}{' in every case' if not none else ''}{rest}.")
             continue
         out.append(f"{what} is best with {best} ({high}) and worst with {worst} ({low}){rest}.")
         out += _lead(results, points, partial(_value, one=one, part=part), best, unit, one)
@@ -296,10 +298,9 @@ def _fairness(results: Results, points: Pairs) -> list[str]:
     found = _ends(results, points, one)
     if found is None:
         return []
-    (most, high), (least, low) = found
-    if len(points) == 1 or _same(low, high):
-        return [f"{one.row} over all flows is {_told(high)} (1: all get the same){_everywhere(points)}."]
-    return [f"Shares are most even with {most} ({one.row} {_told(high)}) and least even with {least} ({_told(low)})."]
+    same = "{index} over all flows is {high} (1: all get the same){every}."
+    differs = "Shares are most even with {best} ({index} {high}) and least even with {worst} ({low})."
+    return [_said(points, found, same, differs, index=one.row)]
 
 
 def _greedy(run: Run) -> set[str]:
