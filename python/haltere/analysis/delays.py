@@ -45,24 +45,26 @@ def _quantiles_ms(run: Run, kind: Kind, names: Sequence[str], parts: Array) -> A
     return middle
 
 
-def _streams(run: Run, flows: Sequence[str]) -> pa.Table:
+def _streams(run: Run, flows: Sequence[str]) -> pa.Table | None:
+    """What is known of the packets of these UDP flows; ``None`` if delays were not measured."""
+    if not run.experiment.asked("delays"):
+        return None
     table = run.table("delay_summary", measure="one_way")
     return table.filter(pc.is_in(table["name"].cast(pa.string()), value_set=texts(flows)))
 
 
 def jitter_ms(run: Run, flows: Sequence[str]) -> float:
     """The mean over these flows of their interarrival jitter (RFC 3550 section 6.4.1), ms; NaN without any."""
-    if not run.experiment.asked("delays"):
-        return math.nan
-    known = [value for value in _streams(run, flows)["jitter_ns"].to_pylist() if value is not None]
-    return float(np.mean(known)) * 1e-6 if known else math.nan
+    rows = _streams(run, flows)
+    mean = None if rows is None else pc.mean(rows["jitter_ns"]).as_py()
+    return math.nan if mean is None else mean * 1e-6
 
 
 def loss(run: Run, flows: Sequence[str]) -> float:
     """The part of the packets of these flows that did not arrive (RFC 3550 appendix A.3); NaN without any."""
-    if not run.experiment.asked("delays"):
-        return math.nan
     rows = _streams(run, flows)
+    if rows is None:
+        return math.nan
     expected = pc.sum(rows["expected"]).as_py() or 0
     return (pc.sum(rows["lost"]).as_py() or 0) / expected if expected else math.nan
 

@@ -80,16 +80,13 @@ def _over_axes(
     return out
 
 
-def _panels(count: int, height: float = 2.0) -> tuple[Any, list[Any]]:
+def _panels(count: int) -> tuple[Any, list[Any]]:
     columns = look.now().columns(1 if count < 4 else 2)
-    rows = math.ceil(count / columns)
-    fig, panels = plot.figure(rows, columns, height=max(2.8, height * rows + 0.5), share=True)
-    for spare in panels[count:]:
-        spare.set_visible(False)
-    for axes in panels[max(0, count - columns) : count]:
+    fig, panels = plot.panels(count, columns, row=2.0, least=2.8, share=True)
+    for axes in panels[-columns:]:
         axes.set_xlabel("time (s)")
         axes.tick_params(labelbottom=True)
-    return fig, panels[:count]
+    return fig, panels
 
 
 def _more(points: Sequence[Any], most: int) -> str:

@@ -299,13 +299,9 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
     if len(facets) > MOST_PANELS:
         raise InputError(f"plot: --facet must have at most {MOST_PANELS} values, got {len(facets)}")
     columns = look.now().columns(1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3)
-    rows = math.ceil(len(facets) / columns)
-    fig, panels = plot.figure(
-        rows, columns, width=7.2 if columns < 3 else 9.0, height=max(3.0, 2.5 * rows + 0.5), share=kind != "heat"
-    )
-    for spare in panels[len(facets) :]:
-        spare.set_visible(False)
-    for panel, facet in zip(panels, facets, strict=False):
+    width = 7.2 if columns < 3 else 9.0
+    fig, panels = plot.panels(len(facets), columns, width=width, least=3.0, share=kind != "heat")
+    for panel, facet in zip(panels, facets, strict=True):
         cases = [
             case for case in data.cases if facet is None or swept(case.labels.get(axes["facet"] or "")) == swept(facet)
         ]
@@ -316,7 +312,7 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
         raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, which none of them has")
     if kind in ("line", "bar", "box") and not ask.log_y:
         panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
-    for i, panel in enumerate(panels[: len(facets)]):
+    for i, panel in enumerate(panels):
         if kind != "heat" and i + columns < len(facets):
             panel.set_xlabel("")
     if kind != "heat" and (names := panels[0].get_legend_handles_labels()[1]):

@@ -81,12 +81,19 @@ def figure(
 
 
 def panels(
-    count: int, columns: int, *, width: float = 7.2, height: float = 0.5, row: float = 2.5, least: float = 0.0
+    count: int,
+    columns: int,
+    *,
+    width: float = 7.2,
+    height: float = 0.5,
+    row: float = 2.5,
+    least: float = 0.0,
+    share: bool = False,
 ) -> tuple[Figure, list[Axes]]:
     """A figure of so many panels in at most so many columns. Each row adds ``row`` inches to ``height``, to at least ``least`` in all."""
     columns = look.now().columns(min(columns, count))
     rows = -(-count // columns)
-    fig, every = figure(rows, columns, width=width, height=max(least, height + row * rows))
+    fig, every = figure(rows, columns, width=width, height=max(least, height + row * rows), share=share)
     for spare in every[count:]:
         spare.set_visible(False)
     return fig, every[:count]
