@@ -68,7 +68,9 @@ def test_hash_verify_and_results_check_find_each_damaged_file(small: Path) -> No
         done = haltere(*arguments, cwd=small.parent)
         assert done.returncode == 1 and done.stdout == "", done.stdout
         first, second = done.stderr.splitlines()
-        assert "links.parquet: its contents are not" in done.stderr and "flows.parquet: the file is missing" in done.stderr
+        assert (
+            "links.parquet: its contents are not" in done.stderr and "flows.parquet: the file is missing" in done.stderr
+        )
         assert "run the experiment again" in second and "Traceback" not in first
 
 
