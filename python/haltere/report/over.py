@@ -293,6 +293,8 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
     """The figure and its caption."""
     data = data.split(ask)
     value = _value(ask.y, data.cases[0].runs[0])
+    if not any(len(_known(value.each(run, case.part))) for case in data.cases for run in case.runs):
+        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, which none of them has")
     kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y.partition(".")[0] in _SINGLE else "line")
     axes = _axes(data, ask, kind)
     facets = data.values(axes["facet"]) if axes["facet"] else [None]
@@ -308,14 +310,12 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
         _DRAWERS[kind](_On(panel, data, cases, value, axes, ask))
         if facet is not None:
             plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
-    if not any(panel.has_data() for panel in panels):
-        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, which none of them has")
     if kind in ("line", "bar", "box") and not ask.log_y:
         panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
     for i, panel in enumerate(panels):
         if kind != "heat" and i + columns < len(facets):
             panel.set_xlabel("")
-    if kind != "heat" and (names := panels[0].get_legend_handles_labels()[1]):
+    if kind not in ("heat", "box") and (names := panels[0].get_legend_handles_labels()[1]):
         plot.legend(fig, panels[0], 5 if len(names) == 5 else 4)
     return fig, _caption(data, value, axes, kind)
 
