@@ -108,7 +108,6 @@ def _serve(source: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-
     import haltere.__main__
     import haltere.report.explore
     import haltere.report.over

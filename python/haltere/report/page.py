@@ -77,7 +77,7 @@ def _text(value: object) -> str:
 
 
 def _words(text: str) -> str:
-    """A text of sentences; what stands in backticks is code."""
+    """A text of sentences; what is in backticks is code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", _text(text))
 
 

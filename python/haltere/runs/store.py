@@ -92,7 +92,7 @@ class Draft:
 
 
 class _Directory:
-    """Where bytes are kept. Names are relative, with `/`."""
+    """The place of the bytes. Names are relative, with `/`."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.runs = root, root / "runs"
