@@ -62,7 +62,7 @@ def _each(key: str) -> Parts:
 
 def _whole(key: str) -> Parts:
     """Of tables with one row a point."""
-    return lambda point: [([], point[key])] if key in point else []
+    return lambda point: [([], point.get(key, {}))]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,10 @@ def tables(results: Results, *, marked: bool = True) -> list[Table]:
             return replace(made, note=_note(results, left_out), every=rows_of(points))
         return _marked(made, results, shown, points, one.parts) if marked and named else made
 
-    return [made for one in _TABLES if (made := table(one)).rows]
+    def measured(one: _Spec) -> bool:
+        return one.name == _CLASSES or any(values for point in points for _, values in one.parts(point))
+
+    return [made for one in _TABLES if measured(one) and (made := table(one)).rows]
 
 
 def _marked(
