@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from haltere import load
-from haltere.report import overview, picture
+from haltere.analysis import stats
+from haltere.report import overview, picture, plot
 from haltere.report.document import Choice, Document, Figure
 from haltere.runs.results import Results
 
@@ -273,6 +274,25 @@ def test_nothing_stands_out_on_a_narrow_dark_page(browser: Any, results: Results
     tab.wait_for_selector("figure.choice[data-shown]")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    tab.close()
+
+
+@pytest.mark.parametrize(("width", "whole"), [(1280, False), (420, True)])
+def test_names_along_an_axis_are_whole(browser: Any, tmp_path: Path, width: int, whole: bool) -> None:
+    """In lines if there is room for the longest word, otherwise aslant; no name is cut, so that no two are alike."""
+    names = [f"queue={queue} count={count}" for queue in ("drop_tail", "codel", "fq_codel") for count in (1, 2, 4)]
+    fig, (axes,) = plot.figure()
+    plot.bars(axes, names, {"goodput": [stats.mean([1.0, 2.0])] * len(names)})
+    path = plot.save(fig, tmp_path / "bars")[0]
+    (tmp_path / "report.html").write_text(Document("Bars", [Figure(path, "Bars")]).html())
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto((tmp_path / "report.html").as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    drawn = tab.evaluate("haltere.live[0].figure().svg('')")
+    texts = [re.sub("<[^>]*>", "", one) for one in re.findall(r"<text[^>]*>.*?</text>", drawn, re.S)]
+    for name in names:
+        assert name in texts if whole else all(texts.count(part) >= 1 for part in name.split()), texts
+    assert not any("…" in text for text in texts)
     tab.close()
 
 

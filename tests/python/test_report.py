@@ -13,7 +13,7 @@ import pytest
 from haltere import assets, load
 from haltere.analysis import stats
 from haltere.report import charts, overview, plot
-from haltere.report.document import Document, Figure, Heading, Table, Text
+from haltere.report.document import Bullets, Document, Figure, Heading, Table, Text
 
 
 def make(folder: Path) -> Document:
@@ -115,6 +115,11 @@ def test_every_kind_of_figure_can_be_drawn(tmp_path: Path) -> None:
     assert all(path.stat().st_size > 1000 for path in plot.save(fig, tmp_path / "all"))
     heights = [bar.get_height() for bar in panels[0].patches]
     assert heights[0] == 2.0 and len(heights) == 4
+
+
+def test_words_in_backticks_are_code_in_the_page() -> None:
+    page = Document("Words", [Text("type `haltere plot --link <all>`"), Bullets(["set `limit`"])]).html()
+    assert "type <code>haltere plot --link &lt;all&gt;</code>" in page and "<li>set <code>limit</code></li>" in page
 
 
 def test_a_point_without_pings_has_a_row_of_dashes(small: Path) -> None:
