@@ -115,9 +115,9 @@ def test_metrics_of_ones_own_are_metrics(asked: Results) -> None:
     [
         ("SELECT 1, 2", "one row with one number, got 1 rows of 2 values"),
         ("SELECT 'much'", "answer must be a number, got `much`"),
-        ("SELEC 1", "sql must be a question"),
-        ("SELECT count(*) FROM read_csv('/etc/passwd')", "sql must be a question"),
-        ("SELECT goodput FROM flows", "sql must be a question"),
+        ("SELEC 1", "sql must be a query"),
+        ("SELECT count(*) FROM read_csv('/etc/passwd')", "sql must be a query"),
+        ("SELECT goodput FROM flows", "sql must be a query"),
     ],
 )
 def test_a_question_that_cannot_be_answered(asked: Results, tmp_path: Path, sql: str, error: str) -> None:
