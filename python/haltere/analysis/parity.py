@@ -68,15 +68,16 @@ class Comparison:
 
     def _lines(self, rows: Sequence[Row]) -> list[list[str]]:
         """A line for each metric, with three cells for each world but the baseline."""
-        lines: dict[str, list[str]] = {}
-        for place, world in enumerate(self.worlds[1:]):
-            for row in rows:
-                if row.world == world.name:
-                    head, cells = _cells(row)
-                    line = lines.setdefault(row.metric, head + [""] * (3 * place))
-                    line += [""] * (3 + 3 * place - len(line)) + cells
-        most = 3 * len(self.worlds)
-        return [line + [""] * (most - len(line)) for line in lines.values()]
+        by_metric: dict[str, dict[str, Row]] = {}
+        for row in rows:
+            by_metric.setdefault(row.metric, {})[row.world] = row
+        lines = []
+        for of in by_metric.values():
+            line, _ = _cells(next(iter(of.values())))
+            for world in self.worlds[1:]:
+                line += _cells(of[world.name])[1] if world.name in of else [""] * 3
+            lines.append(line)
+        return lines
 
     def document(self) -> Document:
         """The comparison as a document."""
