@@ -30,11 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STORED = "reproduced.json"
 #: The studies, and how long a run of each tells two builds apart.
 SAMPLE = {"aqm-lab": "5s", "dctcp-hysteresis": "2s", "iaas": "500ms", "mptcp-red": "5s", "rafle": "100s"}
-PAGES = (
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "papers").glob("*/README.md")),
-)
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))
 
 EXAMPLE = re.compile(r"^<!-- example: (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
 OUTPUT = re.compile(

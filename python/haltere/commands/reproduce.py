@@ -27,10 +27,10 @@ def add(to: Commands) -> None:
 
 def _reproduce(args: argparse.Namespace) -> int:
     from .. import studies
-    from ..worlds import DEFAULT
+    from ..worlds import DEFAULT, Kernel
 
     study, world = studies.study(args.study), chosen_world(args)
-    if world.name != DEFAULT:
+    if world.name not in (DEFAULT, Kernel.name):
         from ..studies.in_world import in_world
 
         if args.variant:
@@ -43,6 +43,7 @@ def _reproduce(args: argparse.Namespace) -> int:
         jobs=args.jobs,
         out=args.out or Path("results") / f"{args.study}{suffix}",
         variant=args.variant,
+        world=world,
     )
     outcome = study(options)
     paths = outcome.document.write(options.out)

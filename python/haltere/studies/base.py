@@ -18,6 +18,8 @@ from ..analysis.stats import Mean
 from ..data import folder
 from ..errors import unknown
 from ..report.document import Block, Bullets, Document, Heading, Table, Text
+from ..worlds import DEFAULT, World
+from ..worlds import world as world_of
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 Verdict = Literal["held", "direction only", "not held", "inconclusive", "not testable"]
 #: From the weakest to the strongest: a finding of several parts has the verdict of its weakest part.
 ORDER: Sequence[Verdict] = ("not testable", "not held", "inconclusive", "direction only", "held")
-#: The output of a full run, from which the study's page is made.
-STORED = "reproduced.json"
+#: The output of a full run, from which the study's page is made, and that of the primary reading with Linux's TCP.
+STORED, WITH_LINUX = "reproduced.json", "linux.json"
 #: The error rate of a verdict, and of a whole table of verdicts.
 LEVEL = 0.05
 
@@ -53,6 +55,12 @@ class Options:
     out: Path = Path("results")
     variant: str | None = None
     quiet: bool = False
+    world: str | World = DEFAULT
+
+    @property
+    def linux(self) -> bool:
+        """The hosts have Linux's TCP: the primary reading alone is run."""
+        return world_of(self.world).name != DEFAULT
 
     def variant_of(self, *known: str) -> str:
         """The variant that was asked for, by default the first of those known."""
@@ -68,9 +76,10 @@ class Options:
         """Runs these experiments into the directory asked for, or a part of it. ``seeds``: default as the first of them says."""
         from ..api import plan_runs, seeds_from
 
+        ran = [with_linux_tcp(one) for one in scenarios] if self.linux else scenarios
         return plan_runs(
-            scenarios, seeds_from(seeds, scenarios[0].seeds), self.out / part, jobs=self.jobs, quiet=self.quiet,
-            title=title or scenarios[0].title, labels=labels,
+            ran, seeds_from(seeds, scenarios[0].seeds), self.out / part, jobs=self.jobs, quiet=self.quiet,
+            title=title or scenarios[0].title, labels=labels, world=self.world,
         )  # fmt: skip
 
 
@@ -129,6 +138,16 @@ def opened(title: str, about: str, left_out: str = "", *blocks: Block) -> Docume
     """The beginning of a study's page; ``blocks`` come before the text."""
     texts = [about, *([f"Left out by --quick: {left_out}."] if left_out else [])]
     return Document(title, [*blocks, *map(Text, texts)])
+
+
+def with_linux_tcp(scenario: Scenario) -> Scenario:
+    """The experiment without what is a constant in Linux: the parameters of TCP and of its controls."""
+    values = scenario.to_dict()
+    values["tcp"] = {key: value for key, value in values.get("tcp", {}).items() if key in ("ecn", "ignore_returned")}
+    for traffic in values["traffic"]:
+        if isinstance(control := traffic.get("congestion"), dict):
+            traffic["congestion"] = control["kind"]
+    return type(scenario).from_dict(values, scenario.title)
 
 
 def with_axes(scenario: Scenario, axes: Mapping[str, Any]) -> Scenario:
@@ -269,11 +288,16 @@ def weakened(outcome: Outcome) -> None:
     outcome.document.blocks.insert(first, Bullets(lines))
 
 
-def findings_table(findings: Sequence[Finding]) -> Table:
-    """The findings under the primary reading: the table with which a study's page opens."""
-    rows = [[one.text, one.paper, one.ours, one.verdict, one.why] for one in findings if not one.reading]
-    columns = ["finding", "paper", "ours", "verdict", "why"]
-    return Table("findings", "The paper's findings, in the primary reading", columns, rows, left=5)
+def findings_table(findings: Sequence[Finding], study: str) -> Table:
+    """The findings under the primary reading: the table with which a study's page opens. If it was run, with Linux's TCP beside ours."""
+    path, primary = data(study) / WITH_LINUX, [one for one in findings if not one.reading]
+    ran = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    linux = {one["text"]: f"{one['verdict']}: {one['ours']}" for one in ran.get("findings", [])}
+    middle = [[linux.get(one.text, "–")] if linux else [] for one in primary]
+    rows = [[f.text, f.paper, f.ours, *more, f.verdict, f.why] for f, more in zip(primary, middle, strict=True)]
+    columns = ["finding", "paper", "ours", *(["with Linux's TCP"] if linux else []), "verdict", "why"]
+    note = f"With Linux's TCP: Linux {ran['kernel']} in the kernel world, {ran['seeds']} seeds." if linux else ""
+    return Table("findings", "The paper's findings, in the primary reading", columns, rows, note, left=len(columns))
 
 
 def readings_table(findings: Sequence[Finding]) -> Table:

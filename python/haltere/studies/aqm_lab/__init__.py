@@ -52,7 +52,7 @@ def reproduce(options: Options) -> Outcome:
             beside = {key: cell.first(OTHER_SEEDS) for key, cell in cells.items() if key[0] in ran}
             found += under(reading, {**beside, **others[reading]}, given)
     found = over_rows(found)
-    document = opened(f"aqm-lab: {results.title}", _said(results, cells, given), left_out, findings_table(found))
+    document = opened(f"aqm-lab: {results.title}", _said(results, cells, given), left_out, findings_table(found, ID))
     _body(document, results, primary, cells, given)
     if others:
         _what_if(document, cells, others, found, given)
@@ -99,7 +99,7 @@ def _run(options: Options) -> tuple[Results, Results, str]:
         left_out = "5 pairs; the other readings" + (
             "" if options.seeds else f"; all but {seeds} of {authors.seeds} seeds"
         )
-    else:
+    elif not options.linux:
         others |= _readings(authors)
     results = options.run([authors], seeds=seeds)  # first: a part lies in its directory
     least = min(seeds or OTHER_SEEDS, OTHER_SEEDS)

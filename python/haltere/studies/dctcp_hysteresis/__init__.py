@@ -32,8 +32,9 @@ def _run(options: Options) -> list[Results]:
     seeds = options.seeds or (QUICK_SEEDS if options.quick else None)
     few = min(seeds or OTHER_SEEDS, OTHER_SEEDS)
     groups = [("paper", list(cases.scenarios([cases.PRIMARY])), seeds)]
-    groups.append(("readings", list(cases.scenarios(cases.QUICK if options.quick else cases.READINGS)), few))
-    if not options.quick:
+    if not options.linux:
+        groups.append(("readings", list(cases.scenarios(cases.QUICK if options.quick else cases.READINGS)), few))
+    if not (options.quick or options.linux):
         groups.append(("scan", list(cases.scenarios((*cases.SCAN, *cases.OTHERS), returned=False)), few))
     made = []
     for part, each, count in groups:

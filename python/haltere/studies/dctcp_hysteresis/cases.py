@@ -49,6 +49,10 @@ class Setup:
     """The original of a returned packet is marked, too."""
     counts: bool = False
     """The sender counts returned packets as marked; otherwise it ignores them."""
+    buffer: int = 0
+    """Packets that can wait between the queues and the transmit thread."""
+    shared: bool = False
+    """All ports share one state between the thresholds."""
 
     @property
     def name(self) -> str:
@@ -58,11 +62,13 @@ class Setup:
             f"{self.ingress}/{self.rate}" if self.stage in ("transmit", "egress") else f"{self.rate}",
         ]
         words += ["copy alone"] * (not self.marks) + ["sender counts"] * self.counts
+        words += [f"buffer of {self.buffer}"] * (self.buffer > 0) + ["one state"] * self.shared
         return ", ".join(words)
 
     def of(self, variant: str) -> Setup:
         """Without what cannot matter to this variant."""
-        return self if "return" in variant else replace(self, marks=True, counts=False)
+        one = self if "return" in variant else replace(self, marks=True, counts=False)
+        return one if "hysteresis" in variant else replace(one, shared=False)
 
 
 #: The switch is BMv2, the kernel is Linux's, and one machine ran all cases. Of the rates below those at which *one threshold* comes nearest
@@ -73,18 +79,15 @@ SCAN = tuple(
     Setup(rate=rate, ingress=ingress) for rate in (700, 900, 1000, 1300) for ingress in (12 * rate // 10, 10 * rate)
 )
 #: Other slowest stages.
-OTHERS = (
-    Setup("egress", ingress=1100),
-    Setup("egress"),
-    Setup("ingress", ingress=1000),
-    Setup("processor"),
-)
+OTHERS = (Setup("egress", ingress=1100), Setup("egress"), Setup("ingress", ingress=1000), Setup("processor"))
 #: The readings whose verdicts are shown beside the primary one.
 READINGS = (
     Setup(ingress=10_000),
     *(Setup("egress", ingress=1100), Setup("ingress", ingress=1000), Setup("processor")),
     Setup(marks=False),
     Setup(marks=False, counts=True),
+    Setup(buffer=128),
+    Setup(shared=True),
 )
 QUICK = (PRIMARY, Setup(ingress=10_000), Setup(marks=False))
 
@@ -108,6 +111,9 @@ def _queue(setup: Setup, variant: str) -> dict[str, Any]:
     }
     if "hysteresis" in variant:
         queue["lower_fraction"] = 0.15
+    # Left out where they are the default, so that the case files say no more than they need.
+    queue |= {"output_buffer": setup.buffer} if setup.buffer else {}
+    queue |= {"shared_state": True} if setup.shared else {}
     if "return" in variant:
         queue |= {"return_to_sender": True, "mark": setup.marks}
     return queue
@@ -221,7 +227,7 @@ def _add(cell: Cell, run: measures.Run, setup: Setup) -> None:
     watched = [run.link(name) for name in run.watched()]
     cell.waiting.append(float(run.link(INPUT)["mean_queue_packets"]))
     link = {"transmit": TRANSMIT, "processor": INPUT}.get(setup.stage, EGRESS)
-    packets = run.queue(link).packets
+    packets = np.maximum(run.queue(link).packets - setup.buffer, 0)
     for q in (50, 95, 100):
         cell.depth.setdefault(q, []).append(float(np.percentile(packets, q)))
     cell.signals.append(float(sum(link["marked"] + link["returned"] for link in watched)))

@@ -144,7 +144,7 @@ def scan(cells: Cells, given: Mapping[str, Any]) -> Table:
         "B: hysteresis (%)",
     ]
     rows = [["paper", *(f"{value:g}" for case in CASES for value in given[case]["one"]["mean"]), "", "", "", "+35.7"]]
-    for setup in dict.fromkeys((PRIMARY, *SCAN, *OTHERS)):
+    for setup in dict.fromkeys((PRIMARY, Setup(buffer=128), *SCAN, *OTHERS)):
         if not cells.has(setup, returned=False):
             continue
         means = [f"{np.mean(cells.at(case, setup, 'one').tcp[host]):.3f}" for case in CASES for host in hosts(case)]

@@ -100,7 +100,7 @@ def show(results: Sequence[Results], document: Document) -> list[Finding]:
     )
     scan = figures.scan(cells, given)
     document.add(
-        _beside(findings_table(found), given),
+        _beside(findings_table(found, "dctcp-hysteresis"), given),
         Bullets(_about_primary(cells, given, len(results[0].seeds))),
         *_paper_runs(given),
         Heading("Figures"),

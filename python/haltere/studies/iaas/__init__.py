@@ -22,11 +22,9 @@ def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
     options.variant_of("paper")
     results = runs.run(options)
-    if options.quick:
-        return report(results, left_out=runs.LEFT_OUT)
-    return (
-        report(results) if options.variant else report(results, runs.other_round_trips(options), runs.offload(options))
-    )
+    if options.quick or options.variant or options.linux:
+        return report(results, left_out=runs.LEFT_OUT if options.quick else "")
+    return report(results, runs.other_round_trips(options), runs.offload(options))
 
 
 def report(
@@ -42,7 +40,7 @@ def report(
     )
     document = opened(f"iaas: {results.title}", about, left_out)
     folder = results.directory / "figures"
-    document.add(findings_table(found), Text(_open()))
+    document.add(findings_table(found, ID), Text(_open()))
     document.add(Heading("Figures"), *_figures(cells, folder))
     document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds), tables.more(cells))
     document.add(Heading("What if"), readings_table(found), *_what_if(cells, others, folder))

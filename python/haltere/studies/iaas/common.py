@@ -24,11 +24,7 @@ PAYLOAD = 1448 / 1514
 STUDIED = ("cubic", "reno", "bbr", "vegas")
 LABELS = {"cubic": "Cubic", "reno": "Reno", "bbr": "BBR", "vegas": "Vegas", "dctcp": "DCTCP", "bbr3": "BBRv3"}
 #: The paper's two cases, and RED before hosts that do not negotiate ECN.
-CASES = {
-    "1000p": "no ECN, drop tail of 1000 packets",
-    "red": "ECN, RED",
-    "red_off": "RED, hosts do not negotiate ECN",
-}
+CASES = {"1000p": "no ECN, drop tail of 1000 packets", "red": "ECN, RED", "red_off": "RED, hosts do not negotiate ECN"}
 SHORT = {"1000p": "1000 packets", "red": "ECN, RED", "red_off": "RED, no ECN"}
 PAPERS = ("1000p", "red")
 OURS = ("red_off",)

@@ -57,11 +57,7 @@ CROSS: dict[str, Mapping[str, Any]] = {
     "6, cross 8": _bounded(6, 8),
     "6, cross 10": _bounded(6, 10),
 }
-JITTERS: dict[str, Mapping[str, Any]] = {
-    "no jitter": jitter("0s"),
-    "50 us": jitter("50us"),
-    "200 us": jitter("200us"),
-}
+JITTERS: dict[str, Mapping[str, Any]] = {"no jitter": jitter("0s"), "50 us": jitter("50us"), "200 us": jitter("200us")}
 #: What is set for each: the paper gives neither the stream nor the queues nor the cross connection's scheduler nor its hosts' noise.
 READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
     "rates in Mbit/s of the stream and of a bounded cross connection": CROSS,
