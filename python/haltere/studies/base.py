@@ -107,6 +107,18 @@ class Finding:
         return cls(text, judged.verdict, judged.text if ours is None else ours, paper, why, reading, judged.p)
 
 
+class Claims:
+    """The paper's findings of a study in words, by name: ``findings`` of its ``expected.toml``, each with text, paper and why."""
+
+    def __init__(self, study: str) -> None:
+        self._rows: dict[str, list[str]] = expected(study)["findings"]
+
+    def __call__(self, name: str, judged: Judged, ours: str | None = None, **values: Any) -> Finding:
+        """The finding of that name with this verdict; ``values`` fill what its words leave open."""
+        text, paper, why = (part.format(**values) for part in self._rows[name])
+        return Finding.of(text, judged, paper, why, ours)
+
+
 @dataclass
 class Outcome:
     """What a study came to."""
@@ -301,18 +313,17 @@ def findings_table(findings: Sequence[Finding], study: str) -> Table:
 
 
 def readings_table(findings: Sequence[Finding]) -> Table:
-    """Verdicts under the other readings, a column each; a part of "What if"."""
+    """Verdicts under the other readings, a column each, of the findings that one of them changes; a part of "What if"."""
     readings = list(dict.fromkeys(one.reading for one in findings if one.reading))
-    texts = list(dict.fromkeys(one.text for one in findings))
     verdicts = {(one.text, one.reading): one.verdict for one in findings}
-    rows = [[text, *(verdicts.get((text, reading), "–") for reading in ["", *readings])] for text in texts]
-    return Table(
-        "readings",
-        "What if: verdicts under other readings",
-        ["finding", "primary", *readings],
-        rows,
-        left=len(readings) + 2,
-    )
+    rows = []
+    for text in dict.fromkeys(one.text for one in findings):
+        primary, *others = (verdicts.get((text, reading), "–") for reading in ("", *readings))
+        if any(one not in (primary, "–") for one in others):
+            rows.append([text, primary, *("" if one == primary else one for one in others)])
+    note = "Empty: as in the primary reading. –: not run. Findings that no reading changes are left out."
+    columns = ["finding", "primary", *readings]
+    return Table("readings", "What if: verdicts under other readings", columns, rows, note, left=len(columns))
 
 
 def data(study: str) -> Path:

@@ -113,7 +113,7 @@ def verdict_tables(primary: Sequence[Finding], by_group: Mapping[str, list[Findi
     for number, (group, found) in enumerate(by_group.items(), 1):
         tested = {one.text for one in found}
         table = readings_table([one for one in primary if one.text in tested] + found)
-        note = f"{seeds} seeds for each reading but the primary one."
+        note = f"{seeds} seeds for each reading but the primary one. {table.note}"
         out.append(replace(table, name=f"readings-{number}", title=f"Verdicts: {group}", note=note))
     return out
 
