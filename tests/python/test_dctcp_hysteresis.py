@@ -63,7 +63,7 @@ def test_every_reading_has_the_runs_that_it_needs() -> None:
 def cell(h1: list[float], udp: list[float] | None = None, signals: float = 9.0) -> cases.Cell:
     seeds = len(h1)
     tcp = {"H1": h1, "H3": h1, "H5": h1}
-    return cases.Cell(tcp, {"H1": udp or h1}, [1.0] * seeds, {95: [1.0] * seeds}, [signals] * seeds, [0.0] * seeds)
+    return cases.Cell(tcp, {"H1": udp or h1}, {95: [1.0] * seeds}, [signals] * seeds)
 
 
 def verdicts(one: cases.Cell, other: cases.Cell) -> dict[str, str]:
@@ -71,7 +71,7 @@ def verdicts(one: cases.Cell, other: cases.Cell) -> dict[str, str]:
     every = cases.Cells()
     for case in cases.CASES:
         for variant in cases.variants(case):
-            every._cells[case, cases.PRIMARY, variant] = one if variant == "one" else other
+            every[case, cases.PRIMARY, variant] = one if variant == "one" else other
     return {finding.text: finding.verdict for finding in paper.findings(every, cases.PRIMARY, GIVEN)}
 
 

@@ -105,7 +105,9 @@ class Chain(haltere.Scheduler):
         return [path for path in paths if chosen >> path.path & 1]
 
 
-def test_the_paths_that_carry_are_the_simulator_s_packet_by_packet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_paths_that_carry_are_the_simulator_s_packet_by_packet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     each = [run(tmp_path / str(i), one) for i, one in enumerate(("red", f"python:{Path(__file__).stem}:Chain"))]
     tables = [results.run_table("paths", results.runs[0]) for results in each]

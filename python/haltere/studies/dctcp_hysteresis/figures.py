@@ -161,30 +161,4 @@ def scan(cells: Cells, given: Mapping[str, Any]) -> Table:
     return Table("scan", "One threshold by slowest stage and rate", columns, rows, note, left=1)
 
 
-def every(cells: Cells) -> Table:
-    """Every reading."""
-    rows = []
-    for case, setup, variant, cell in cells.all():
-        shown = (
-            (cell.total(), 4),
-            (cell.udp["H1"], 3),
-            (cell.waiting, 1),
-            (cell.depth[95], 0),
-            (cell.signals, 0),
-            (cell.drops, 0),
-        )
-        rows.append(
-            [case, setup.name, VARIANTS[variant], *(stats.mean(values).format(digits) for values, digits in shown)]
-        )
-    columns = ["case", "slowest stage, packets/s", "marking", "TCP, all (Mbit/s)", "UDP of H1 (Mbit/s)", "mean queue at the input", "queues with thresholds, 95 %", "marked or returned", "drops"]  # fmt: skip
-    return Table(
-        "every",
-        "Every reading",
-        columns,
-        rows,
-        "The queue at the input is that of the ingress thread with the sockets, or of the one processor.",
-        left=3,
-    )
-
-
-__all__ = ["STAGES", "every", "primary", "scan"]
+__all__ = ["STAGES", "primary", "scan"]

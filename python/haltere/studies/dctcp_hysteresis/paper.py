@@ -11,7 +11,7 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.stats import Mean
-from ...report.document import Bullets, Document, Heading, Table, Text
+from ...report.document import Document, Heading, Table, Text
 from ...runs.results import Results
 from ..base import Finding, Judged, data, expected, findings_table, judge, judge_size, over_rows, readings_table
 from . import figures
@@ -31,7 +31,6 @@ from .cases import (  # fmt: skip
     paper_tests,
     percent,
     percents,
-    variants,
 )
 
 #: TCP goodput of a cell, one value a seed.
@@ -101,7 +100,7 @@ def show(results: Sequence[Results], document: Document) -> list[Finding]:
     scan = figures.scan(cells, given)
     document.add(
         _beside(findings_table(found, "dctcp-hysteresis"), given),
-        Bullets(_about_primary(cells, given, len(results[0].seeds))),
+        Text(_about(cells, given, len(results[0].seeds))),
         *_paper_runs(given),
         Heading("Figures"),
         *figures.primary(results[0], cells, given),
@@ -110,25 +109,16 @@ def show(results: Sequence[Results], document: Document) -> list[Finding]:
         Text(_names()),
         scan,
         returned(cells, given),
-        figures.every(cells),
     )
     return found
 
 
-def _about_primary(cells: Cells, given: Mapping[str, Any], seeds: int) -> list[str]:
-    depth = cells.at("B", PRIMARY, "one").depth
-    seen = ", ".join(
-        f"{np.mean(depth[q]):.0f} ({label})" for q, label in ((50, "median"), (95, "95 %"), (100, "largest"))
+def _about(cells: Cells, given: Mapping[str, Any], seeds: int) -> str:
+    return (
+        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed. Primary reading: the switch is built as BMv2 is, the ingress thread handles "
+        f"{PRIMARY.ingress} and the transmit thread {PRIMARY.rate} packets/s, the original of a returned packet is marked, too, and the kernel ignores returned packets. "
+        f"One threshold is then within a factor of {cells.distance(PRIMARY, given):.1f} of the paper over the five cases. The rates were chosen by that."
     )
-    marked = [np.mean(cells.at("B", PRIMARY, variant).signals) for variant in variants("B")]
-    return [
-        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed.",
-        f"Primary reading: the switch is built as BMv2 is, the ingress thread handles {PRIMARY.ingress} and the transmit thread {PRIMARY.rate} packets/s in "
-        "every case, the original of a returned packet is marked, too, and the kernel ignores returned packets.",
-        f"One threshold is then within a factor of {cells.distance(PRIMARY, given):.1f} of the paper on average over the five cases. The rates were chosen by that.",
-        f"Packets wait where the thresholds see them: in case B {seen} packets of all ports, 64 a port at most; {marked[0]:.0f} packets a run are marked "
-        f"with one threshold and {marked[1]:.0f} with two.",
-    ]
 
 
 def _names() -> str:

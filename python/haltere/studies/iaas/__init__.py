@@ -42,7 +42,7 @@ def report(
     folder = results.directory / "figures"
     document.add(findings_table(found, ID), Text(_open()))
     document.add(Heading("Figures"), *_figures(cells, folder))
-    document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds), tables.more(cells))
+    document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds))
     document.add(Heading("What if"), readings_table(found), *_what_if(cells, others, folder))
     if offload is not None:
         document.add(tables.by_segment(runs.offload_shares(offload)))

@@ -44,15 +44,9 @@ class Cell:
     """The same in every second of the run."""
     jain: list[float] = field(default_factory=list)
     utilisation: list[float] = field(default_factory=list)
-    delay_ms: list[float] = field(default_factory=list)
-    p95_delay_ms: list[float] = field(default_factory=list)
     drops: list[float] = field(default_factory=list)
-    retransmitted: list[float] = field(default_factory=list)
-    """Percent of the segments sent."""
     marked: list[float] = field(default_factory=list)
     """Percent of the packets that the bottleneck sent."""
-    starved: list[float] = field(default_factory=list)
-    """Flows under 1 % of the fair share."""
 
 
 Cells = dict[Key, Cell]

@@ -28,7 +28,6 @@ from .common import (
     Cell,
     Cells,
     Key,
-    fair_mbit,
     shorter,
 )
 
@@ -40,7 +39,6 @@ OTHER_SEEDS = 2
 #: Mininet's shaper passes units of up to 64 kB (segmentation offload), from htb with RED below it. A stand-in: segments of so many bytes.
 OFFLOAD = {"1448 B": "1448B", "21,720 B": "21720B", "62,264 B": "62264B"}
 EARLY_S = (1.0, 9.0)
-STARVED = 0.01
 QUICK_SEEDS = 5
 LEFT_OUT = (
     f"round-trip times other than 1 ms; segments longer than 1448 bytes; 10 of 30 s; all but {QUICK_SEEDS} of 10 seeds"
@@ -122,7 +120,7 @@ def measure(results: Results) -> Cells:
     for done in results.runs:
         point = results.points[done.point]
         key = _key(point)
-        _add(cells.setdefault(key, Cell()), measures.Run(results, done), key[2])
+        _add(cells.setdefault(key, Cell()), measures.Run(results, done))
     order = [*PAPERS, *OURS]
     assert set(order) == set(CASES)
     return dict(sorted(cells.items(), key=lambda one: (one[0][0], order.index(one[0][1]), one[0][2])))
@@ -151,7 +149,7 @@ def _by_second(run: measures.Run) -> dict[str, Array]:
     return out
 
 
-def _add(cell: Cell, run: measures.Run, pairs: int) -> None:
+def _add(cell: Cell, run: measures.Run) -> None:
     for control, values in by_control(run).items():
         cell.mbit.setdefault(control, []).append(float(np.mean(values)))
     for control, seconds in _by_second(run).items():
@@ -159,12 +157,6 @@ def _add(cell: Cell, run: measures.Run, pairs: int) -> None:
         cell.early.setdefault(control, []).append(float(seconds[int(EARLY_S[0]) : int(EARLY_S[1])].mean()))
     rates = run.goodput_mbit()
     cell.jain.append(stats.jain(rates))
-    cell.starved.append(float((rates < STARVED * fair_mbit(pairs)).sum()))
     cell.utilisation.append(run.utilisation(WATCHED))
-    delay = run.queue_delay_ms(WATCHED)
-    cell.delay_ms.append(float(delay.mean()))
-    cell.p95_delay_ms.append(stats.percentile(delay, 95))
     cell.drops.append(float(run.drops(WATCHED)))
-    sent, again = (run.flows[f"{name}_after_warmup"].to_numpy().sum() for name in ("segments_sent", "retransmissions"))
-    cell.retransmitted.append(100.0 * float(again) / max(float(sent), 1.0))
     cell.marked.append(100.0 * run.marks(WATCHED) / max(run.sent(WATCHED), 1))
