@@ -12,8 +12,8 @@ from ..base import Options, Outcome
 from . import cases, paper
 
 ID = "dctcp-hysteresis"
-#: Seeds of the readings other than the primary one, and of --quick.
-OTHER_SEEDS, QUICK_SEEDS = 4, 5
+#: Seeds of the primary reading, of the others, and of --quick.
+SEEDS, OTHER_SEEDS, QUICK_SEEDS = 40, 10, 5
 
 
 def reproduce(options: Options) -> Outcome:
@@ -29,8 +29,8 @@ def reproduce(options: Options) -> Outcome:
 
 def _run(options: Options) -> list[Results]:
     """The primary reading with all seeds, then the others and the scan of the rates with fewer."""
-    seeds = options.seeds or (QUICK_SEEDS if options.quick else None)
-    few = min(seeds or OTHER_SEEDS, OTHER_SEEDS)
+    seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
+    few = min(seeds, OTHER_SEEDS)
     groups = [("paper", list(cases.scenarios([cases.PRIMARY])), seeds)]
     if not options.linux:
         groups.append(("readings", list(cases.scenarios(cases.QUICK if options.quick else cases.READINGS)), few))

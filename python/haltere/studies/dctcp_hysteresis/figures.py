@@ -14,21 +14,7 @@ from ...analysis.stats import Mean
 from ...report import plot
 from ...report.document import Figure, Table
 from ...runs.results import Results
-from .cases import (
-    CASES,
-    INPUT,
-    OTHERS,
-    PRIMARY,
-    SCAN,
-    STAGES,
-    TRANSMIT,
-    VARIANTS,
-    Cells,
-    Setup,
-    hosts,
-    percent,
-    variants,
-)
+from .cases import CASES, INPUT, OTHERS, PRIMARY, SCAN, TRANSMIT, VARIANTS, Cells, Setup, hosts, percent, variants
 
 #: In this case UDP sends more than the switch handles for the whole run.
 OVER_TIME = "B"
@@ -159,6 +145,3 @@ def scan(cells: Cells, given: Mapping[str, Any]) -> Table:
         "reading, the first row of ours. Waiting: packets over time in the queues that have thresholds, of all ports of a thread, 64 a port. Last column: H1's TCP."
     )
     return Table("scan", "One threshold by slowest stage and rate", columns, rows, note, left=1)
-
-
-__all__ = ["STAGES", "primary", "scan"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,8 @@ from ...runs.results import Results
 from ..base import Finding, Judged, data, expected, findings_table, judge, judge_size, over_rows, readings_table
 from . import figures
 from .cases import (  # fmt: skip
-    CASES,
     PRIMARY,
     READINGS,
-    STAGES,
     VARIANTS,
     Cell,
     Cells,
@@ -33,8 +31,6 @@ from .cases import (  # fmt: skip
     percents,
 )
 
-#: TCP goodput of a cell, one value a seed.
-Of = Callable[[Cell], Sequence[float]]
 #: What `p4/cases.py` writes after a run on BMv2 itself; there is none so far.
 BMV2 = "bmv2.json"
 
@@ -317,6 +313,3 @@ def returned(cells: Cells, given: Mapping[str, Any]) -> Table:
         rows,
         left=2,
     )
-
-
-__all__ = ["CASES", "CLAIMS", "STAGES", "Claim", "findings", "show"]

@@ -14,22 +14,7 @@ from ...experiment import seconds_of
 from ...runs.records import Point
 from ...runs.results import Results
 from ..base import Options, data, with_axes
-from .common import (
-    CASES,
-    DELAY,
-    ID,
-    LIMIT,
-    NEGOTIATED,
-    OURS,
-    PAIRS,
-    PAPERS,
-    STUDIED,
-    Array,
-    Cell,
-    Cells,
-    Key,
-    shorter,
-)
+from .common import CASES, DELAY, ID, LIMIT, NEGOTIATED, OURS, PAIRS, PAPERS, STUDIED, Array, Cell, Cells, Key, shorter
 
 WATCHED = "left>right"
 AT_1_MS: Mapping[str, Any] = {DELAY: ["500us"]}

@@ -80,7 +80,7 @@ READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
     },
 }
 
-SEEDS = 4
+SEEDS = 10
 
 
 @dataclass
