@@ -15,8 +15,8 @@ from haltere.errors import InputError
 from haltere.runs.plan import plan_runs
 from haltere.runs.results import Results
 from haltere.studies import Options, data, expected, iaas
-from haltere.studies.iaas import common, runs
-from haltere.studies.iaas.common import CASES, DELAY, NEGOTIATED, PAIRS, STUDIED, Cell, fair_mbit, shorter
+from haltere.studies.iaas import cells as runs
+from haltere.studies.iaas.cells import CASES, DELAY, NEGOTIATED, PAIRS, STUDIED, Cell, fair_mbit, shorter
 from haltere.studies.iaas.findings import EARLY, NEGOTIATED_ECN, NOT_NEGOTIATED, findings, side
 
 QUEUE = "topology.dumbbell.bottleneck.queue"
@@ -72,10 +72,10 @@ def test_what_the_controls_have_adds_up_to_what_the_link_carries(short: Results)
     for (_, _, pairs), cell in cells.items():
         total = sum(cell.mbit[control][0] for control in STUDIED) * pairs / len(STUDIED)
         assert total <= 1.01 * fair_mbit(pairs) * pairs
-        assert total == pytest.approx(1000 * common.PAYLOAD * cell.utilisation[0], rel=0.03)
+        assert total == pytest.approx(1000 * runs.PAYLOAD * cell.utilisation[0], rel=0.03)
         assert 1 / pairs <= cell.jain[0] <= 1
         whole = sum(cell.over_time[control][0].sum() for control in STUDIED) * pairs / len(STUDIED)
-        assert whole <= 1.001 * 2.0 * 1000 * common.PAYLOAD
+        assert whole <= 1.001 * 2.0 * 1000 * runs.PAYLOAD
     for done in short.runs:
         run = measures.Run(short, done)
         by_control = runs.by_control(run)
@@ -113,7 +113,7 @@ def cell(shares: dict[str, float], pairs: int, drops: float) -> Cell:
     return made
 
 
-def told(cells: dict[common.Key, Cell]) -> dict[str, str]:
+def told(cells: dict[runs.Key, Cell]) -> dict[str, str]:
     return {one.text: one.verdict for one in findings(cells) if not one.reading}
 
 

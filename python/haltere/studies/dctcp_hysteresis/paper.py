@@ -68,22 +68,12 @@ class Claim:
         return more, less
 
 
-def _over_one(case: str, variant: str, of: str, text: str) -> Claim:
-    return Claim(f"{case}: {text}", (case, variant), (case, "one"), of)
+def _claim(text: str, more: str, less: str, of: str) -> Claim:
+    (more_case, more_variant), (less_case, less_variant) = more.split(), less.split()
+    return Claim(text, (more_case, more_variant), (less_case, less_variant), of)
 
 
-CLAIMS = (
-    *(_over_one(case, "hysteresis", "H1", "hysteresis raises H1") for case in "ABC"),
-    Claim("B: hysteresis lowers H1's UDP", ("B", "one"), ("B", "hysteresis"), "UDP"),
-    _over_one("D", "return", "H5", "returned packets raise H5"),
-    _over_one("E", "return", "H3", "returned packets raise H3"),
-    _over_one("E", "return", "H5", "returned packets raise H5"),
-    _over_one("D", "return-hysteresis", "H1", "returned packets with hysteresis raise H1"),
-    _over_one("E", "return-hysteresis", "H3", "returned packets with hysteresis raise H3"),
-    _over_one("D", "return", "TCP", "returned packets cost all hosts together little"),
-    Claim("one threshold: H1 gets more in B than in C", ("B", "one"), ("C", "one"), "H1"),
-    Claim("one threshold: TCP gets far more in D than in E", ("D", "one"), ("E", "one"), "TCP"),
-)
+CLAIMS = [_claim(*row) for row in expected("dctcp-hysteresis")["claims"]]
 LARGEST = "hysteresis gains most in B"
 
 

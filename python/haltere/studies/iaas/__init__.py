@@ -11,8 +11,9 @@ from pathlib import Path
 from ...report.document import Block, Figure, Heading, Text
 from ...runs.results import Results
 from ..base import Options, Outcome, findings_table, opened, over_rows, readings_table
-from . import figures, runs, tables
-from .common import CASES, ID, LABELS, OURS, PAPERS, READ_AT_MS, STUDIED, Cells, at
+from . import cells as runs
+from . import figures, tables
+from .cells import CASES, ID, LABELS, OURS, PAPERS, READ_AT_MS, STUDIED, Cells, at
 from .findings import findings
 
 __all__ = ["LABELS", "report", "reproduce"]

@@ -12,7 +12,7 @@ import numpy as np
 from ...analysis import stats
 from ...analysis.stats import Mean
 from ..base import LEVEL, Claims, Finding, Judged, Verdict, judge
-from .common import ID, LABELS, STUDIED, Array, Cell, Cells, at, relative
+from .cells import ID, LABELS, STUDIED, Array, Cell, Cells, at, relative
 
 #: "Near" the fair share: within this part of it.
 NEAR = 0.25

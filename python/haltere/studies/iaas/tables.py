@@ -8,9 +8,8 @@ import numpy as np
 
 from ...analysis import stats
 from ...report.document import Table
-from .common import CASES, LABELS, READ_AT_MS, STUDIED, Cells, fair_mbit, relative
+from .cells import CASES, LABELS, OTHER_DELAYS, READ_AT_MS, STUDIED, Cells, fair_mbit, relative
 from .findings import NEAR, side
-from .runs import OTHER_DELAYS
 
 
 def _of(cells: Cells, cases: Sequence[str]) -> Cells:
