@@ -10,7 +10,6 @@ import pytest
 
 from haltere import load
 from haltere.analysis import stats
-from haltere.errors import InputError
 from haltere.studies import Options, data, expected
 from haltere.studies import dctcp_hysteresis as study
 from haltere.studies.dctcp_hysteresis import cases, paper
@@ -123,8 +122,3 @@ def test_one_seed_tells_no_difference(tmp_path: Path) -> None:
     # Packets are marked where the thresholds see them.
     scan = next(table for table in outcome.document.tables() if table.name == "scan")
     assert int(scan.rows[1][scan.columns.index("marked in B")]) > 100
-
-
-def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="variant must be one of `paper`, got `slow`"):
-        study.reproduce(Options(out=tmp_path, variant="slow"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import pytest
 from haltere import load
 from haltere.analysis import measures
 from haltere.analysis.stats import Mean
-from haltere.errors import InputError
 from haltere.runs.plan import plan_runs
 from haltere.runs.results import Results
-from haltere.studies import Options, data, expected, iaas
+from haltere.studies import data, expected, iaas
 from haltere.studies.iaas import cells as runs
 from haltere.studies.iaas.cells import CASES, DELAY, NEGOTIATED, PAIRS, STUDIED, Cell, fair_mbit, shorter
 from haltere.studies.iaas.findings import EARLY, NEGOTIATED_ECN, NOT_NEGOTIATED, findings, side
@@ -142,8 +140,3 @@ def test_verdicts_follow_from_the_cells() -> None:
 
 def test_the_side_of_the_fair_share_needs_an_interval() -> None:
     assert [side(Mean(mean, 0.1, 0.1, 5)) for mean in (0.5, 1.05, 2.0)] == ["below", "at the fair share", "above"]
-
-
-def test_an_unknown_variant_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="variant must be one of `paper`, got `all`"):
-        iaas.reproduce(Options(out=tmp_path, variant="all"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import InputError
 from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
 
 
@@ -19,7 +18,6 @@ def add(to: Commands) -> None:
     )
     reproduce.add_argument("study", metavar="STUDY", help="its name, such as aqm-lab")
     world(reproduce)
-    reproduce.add_argument("--variant", metavar="NAME", help="a part of the study, such as paper (default: all of it)")
     reproduce.add_argument("--quick", action="store_true", help="within a minute on two cores; says what it left out")
     reproduce.add_argument("--json", action="store_true", help="print findings and tables as JSON")
     seeds_and_jobs(reproduce, "results/STUDY")
@@ -33,16 +31,13 @@ def _reproduce(args: argparse.Namespace) -> int:
     if world.name not in (DEFAULT, Kernel.name):
         from ..studies.in_world import in_world
 
-        if args.variant:
-            raise InputError(f"--variant must be left out {world.place}, got `{args.variant}`")
         study = in_world(args.study, world)
-    suffix = (f"-{args.variant}" if args.variant else "") + world.suffix + ("-quick" if args.quick else "")
+    suffix = world.suffix + ("-quick" if args.quick else "")
     options = studies.Options(
         quick=args.quick,
         seeds=args.seeds,
         jobs=args.jobs,
         out=args.out or Path("results") / f"{args.study}{suffix}",
-        variant=args.variant,
         world=world,
     )
     outcome = study(options)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ..analysis import stats
 from ..analysis.stats import Mean
 from ..data import folder
-from ..errors import unknown
 from ..report.document import Block, Bullets, Document, Heading, Table, Text
 from ..worlds import DEFAULT, World
 from ..worlds import world as world_of
@@ -53,7 +52,6 @@ class Options:
     seeds: int | None = None
     jobs: int | None = None
     out: Path = Path("results")
-    variant: str | None = None
     quiet: bool = False
     world: str | World = DEFAULT
 
@@ -61,13 +59,6 @@ class Options:
     def linux(self) -> bool:
         """The hosts have Linux's TCP: the primary reading alone is run."""
         return world_of(self.world).name != DEFAULT
-
-    def variant_of(self, *known: str) -> str:
-        """The variant that was asked for, by default the first of those known."""
-        variant = self.variant or known[0]
-        if variant not in known:
-            raise unknown("variant", variant, known)
-        return variant
 
     def run(
         self, scenarios: Sequence[Scenario], labels: Sequence[Mapping[str, Any]] | None = None, *, seeds: int | Sequence[int] | None = None,

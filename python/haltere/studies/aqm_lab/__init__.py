@@ -36,7 +36,6 @@ _NO_BANDS = "no bands"
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and checks its findings."""
-    options.variant_of("authors")
     results, other, left_out = _run(options)
     given = Given.authors()
     primary = list(results.runs)

@@ -18,7 +18,6 @@ SEEDS, OTHER_SEEDS, QUICK_SEEDS = 40, 10, 5
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and checks its findings."""
-    options.variant_of("paper")
     left_out = "the scan of the rates and most other readings" if options.quick else ""
     left_out += "; all but 5 seeds" if options.quick and options.seeds is None else ""
     document = Document("dctcp-hysteresis: DCTCP with two thresholds and with returned packets")

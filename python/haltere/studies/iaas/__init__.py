@@ -21,9 +21,8 @@ __all__ = ["LABELS", "report", "reproduce"]
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
-    options.variant_of("paper")
     results = runs.run(options)
-    if options.quick or options.variant or options.linux:
+    if options.quick or options.linux:
         return report(results, left_out=runs.LEFT_OUT if options.quick else "")
     return report(results, runs.other_round_trips(options), runs.offload(options))
 

@@ -60,7 +60,6 @@ class Extent:
 
 
 def _extent(options: Options) -> Extent:
-    options.variant_of("paper")
     if options.quick:
         seeds = QUICK_SEEDS if options.seeds is None else options.seeds
         left = f"LAS and FQ-CoDel; the reading fit; most changes and lengths of queues; all but {seeds} seeds"
@@ -68,8 +67,6 @@ def _extent(options: Options) -> Extent:
     others = min(options.seeds or OTHER_SEEDS, OTHER_SEEDS)
     if options.linux:
         return Extent(_papers(), [PRIMARY], [], (), options.seeds, others)
-    if options.variant == "paper":
-        return Extent(list(LABELS), [PRIMARY], [], (), options.seeds, others)
     return Extent(list(LABELS), list(READINGS), list(CHANGES), LENGTHS, options.seeds, others)
 
 
