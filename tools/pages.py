@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument(
         "--linux", metavar="N", help="with --study: first N seeds with Linux's TCP, in the kernel world"
     )
+    parser.add_argument("--kernel", metavar="X", help="with --linux: which kernel (default: the one built last)")
     parser.add_argument(
         "--check", action="store_true", help="only say which studies' pages are of another build's runs"
     )
@@ -191,6 +192,7 @@ def main() -> None:
         )
     studies = list(SAMPLE) if options.study == "all" else [options.study] if options.study else []
     seeds, linux = (["--seeds", given] if given else [] for given in (options.seeds, options.linux))
+    linux += ["--kernel", options.kernel] if options.kernel else []
     with tempfile.TemporaryDirectory() as folder:
         keep = options.keep or Path(folder)
         made = [reproduce(study, keep, seeds, linux if options.linux else None) for study in studies]
