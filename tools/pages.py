@@ -8,8 +8,8 @@ Two kinds of comments in a page name what follows them:
 - ``<!-- table: NAME of FILE -->`` precedes a table, and ``<!-- table: end -->`` follows it. FILE lies beside the page. It is the output
   of ``haltere reproduce STUDY --json``, and ``findings`` names its findings. ``python tools/pages.py --study STUDY`` makes the file
   anew, which takes minutes, and then the page's tables; ``--study all`` does so for every study. ``--keep DIR`` keeps the runs, so that
-  an interrupted or repeated command need not make them again. ``--check`` says whether the runs of a study's experiment files are
-  still those of its page.
+  an interrupted or repeated command need not make them again. ``--linux`` first runs the primary reading in the kernel world, for the
+  column *with Linux's TCP*. ``--check`` says whether the runs of a study's experiment files are still those of its page.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The study's output, beside its page.
-STORED = "reproduced.json"
+#: The study's output, beside its page, and its findings with Linux's TCP.
+STORED, WITH_LINUX = "reproduced.json", "linux.json"
 #: The studies, and how long a run of each tells two builds apart.
 SAMPLE = {"aqm-lab": "5s", "dctcp-hysteresis": "2s", "iaas": "500ms", "mptcp-red": "5s", "rafle": "100s"}
-PAGES = (
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "papers").glob("*/README.md")),
-)
+#: The seeds of a study with Linux's TCP. Linux has no redundant scheduler for mptcp-red.
+LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "rafle": "5"}
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))
 
 EXAMPLE = re.compile(r"^<!-- example: (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
 OUTPUT = re.compile(
@@ -102,9 +100,11 @@ def table(stored: dict[str, Any], name: str) -> str:
 
 
 def with_tables(text: str, folder: Path) -> str:
-    """The page with its tables drawn from the stored output of its study."""
+    """The page with its tables drawn from the stored output of its study, if there is one."""
 
     def drawn(found: re.Match[str]) -> str:
+        if not (folder / found["file"]).is_file():
+            return found[0]
         return _within(
             text, found, "\n" + table(json.loads((folder / found["file"]).read_text()), found["name"]) + "\n"
         )
@@ -140,14 +140,24 @@ def store(study: str, stored: dict[str, Any]) -> Path:
     return home / "README.md"
 
 
-def reproduce(study: str, keep: Path | None, seeds: int | None) -> Path:
-    """Runs a study in full and stores its output; gives its page."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = (keep or Path(folder)) / study
-        command = [sys.executable, "-m", "haltere", "reproduce", study, "--json", "--out", str(out)]
-        command += ["--seeds", str(seeds)] if seeds else []
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return store(study, json.loads(done.stdout))
+def run(study: str, out: Path, *options: str) -> dict[str, Any]:
+    """The output of a study."""
+    command = [sys.executable, "-m", "haltere", "reproduce", study, "--json", "--out", str(out), *options]
+    output: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return output
+
+
+def with_linux(study: str, out: Path, *options: str) -> None:
+    """Runs the primary reading of a study with Linux's TCP and stores its findings."""
+    found = run(study, out, "--world", "kernel", *options)["findings"]
+    ran = [done for path in sorted(out.rglob("manifest.json")) for done in json.loads(path.read_text())["runs"]]
+    told = {
+        "kernel": ", ".join(sorted({done["kernel"]["release"] for done in ran})),
+        "seeds": len({done["seed"] for done in ran}),
+        "findings": [{key: one[key] for key in ("text", "verdict", "ours")} for one in found],
+    }
+    path = ROOT / "papers" / study / WITH_LINUX
+    path.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
 
 
 def main() -> None:
@@ -159,6 +169,11 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="with --study: keep the runs in DIR, and use those that it has"
     )
+    parser.add_argument("--seeds", metavar="N", help="with --study: so many seeds instead of the study's")
+    parser.add_argument(
+        "--linux", action="store_true", help="with --study: first with Linux's TCP, in the kernel world"
+    )
+    parser.add_argument("--kernel", metavar="X", help="with --linux: which kernel (default: the one built last)")
     parser.add_argument(
         "--check", action="store_true", help="only say which studies' pages are of another build's runs"
     )
@@ -176,7 +191,15 @@ def main() -> None:
             else 0
         )
     studies = list(SAMPLE) if options.study == "all" else [options.study] if options.study else []
-    for path in [reproduce(study, options.keep, options.seeds) for study in studies] or options.pages or PAGES:
+    seeds = ["--seeds", options.seeds] if options.seeds else []
+    kernel = ["--kernel", options.kernel] if options.kernel else []
+    with tempfile.TemporaryDirectory() as folder:
+        keep = options.keep or Path(folder)
+        for study in studies if options.linux else []:
+            if study in LINUX:
+                with_linux(study, keep / f"{study}-linux", "--seeds", seeds[1] if seeds else LINUX[study], *kernel)
+        made = [store(study, run(study, keep / study, *seeds)) for study in studies]
+    for path in made or options.pages or PAGES:
         new = page_of(path)
         if new != path.read_text():
             path.write_text(new)

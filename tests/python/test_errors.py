@@ -42,7 +42,6 @@ ARGUMENTS = {
     "out is a file": (("run", "good.toml", "--out", "good.toml"), "good.toml: results directory must be a directory, got a file"),
     "out is somebody's": (("run", "good.toml", "--out", "."), ".: results directory must be empty or hold results of haltere; choose another with --out"),
     "no such study": (("reproduce", "aqmlab"), "study must be one of"),
-    "no such variant": (("reproduce", "aqm-lab", "--variant", "windows"), "variant must be one of `authors`, got `windows`"),
     "no results": (("report", "."), ".: must be a results directory, got no manifest.json in it"),
     "no such mechanism": (("explain", "codell"), "did you mean `codel`"),
     "no such kind": (("list", "queuess"), "did you mean `queues`?"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ import pytest
 from haltere import load
 from haltere.analysis import measures
 from haltere.analysis.stats import Mean
-from haltere.errors import InputError
 from haltere.runs.plan import plan_runs
 from haltere.runs.results import Results
-from haltere.studies import Options, data, expected, iaas
-from haltere.studies.iaas import common, runs
-from haltere.studies.iaas.common import CASES, DELAY, NEGOTIATED, PAIRS, STUDIED, Cell, fair_mbit, shorter
+from haltere.studies import data, expected, iaas
+from haltere.studies.iaas import cells as runs
+from haltere.studies.iaas.cells import CASES, DELAY, NEGOTIATED, PAIRS, STUDIED, Cell, fair_mbit, shorter
 from haltere.studies.iaas.findings import EARLY, NEGOTIATED_ECN, NOT_NEGOTIATED, findings, side
 
 QUEUE = "topology.dumbbell.bottleneck.queue"
@@ -72,10 +70,10 @@ def test_what_the_controls_have_adds_up_to_what_the_link_carries(short: Results)
     for (_, _, pairs), cell in cells.items():
         total = sum(cell.mbit[control][0] for control in STUDIED) * pairs / len(STUDIED)
         assert total <= 1.01 * fair_mbit(pairs) * pairs
-        assert total == pytest.approx(1000 * common.PAYLOAD * cell.utilisation[0], rel=0.03)
+        assert total == pytest.approx(1000 * runs.PAYLOAD * cell.utilisation[0], rel=0.03)
         assert 1 / pairs <= cell.jain[0] <= 1
         whole = sum(cell.over_time[control][0].sum() for control in STUDIED) * pairs / len(STUDIED)
-        assert whole <= 1.001 * 2.0 * 1000 * common.PAYLOAD
+        assert whole <= 1.001 * 2.0 * 1000 * runs.PAYLOAD
     for done in short.runs:
         run = measures.Run(short, done)
         by_control = runs.by_control(run)
@@ -113,7 +111,7 @@ def cell(shares: dict[str, float], pairs: int, drops: float) -> Cell:
     return made
 
 
-def told(cells: dict[common.Key, Cell]) -> dict[str, str]:
+def told(cells: dict[runs.Key, Cell]) -> dict[str, str]:
     return {one.text: one.verdict for one in findings(cells) if not one.reading}
 
 
@@ -142,8 +140,3 @@ def test_verdicts_follow_from_the_cells() -> None:
 
 def test_the_side_of_the_fair_share_needs_an_interval() -> None:
     assert [side(Mean(mean, 0.1, 0.1, 5)) for mean in (0.5, 1.05, 2.0)] == ["below", "at the fair share", "above"]
-
-
-def test_an_unknown_variant_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="variant must be one of `paper`, got `all`"):
-        iaas.reproduce(Options(out=tmp_path, variant="all"))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from haltere import load
-from haltere.errors import InputError
 from haltere.studies import Options, data, expected, rafle
 from haltere.studies.rafle import router
 from haltere.studies.rafle.file_base import AS_READ, UPPER_EDGES, Base
@@ -191,8 +190,3 @@ def test_the_study_runs_and_opens_with_its_findings(tmp_path: Path) -> None:
         "active", "buckets", "changes", "lengths", "normalised", "served", "steady",
     }  # fmt: skip
     assert not any(finding.reading for finding in outcome.findings[:17])
-
-
-def test_an_unknown_variant_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="variant must be one of `paper`, got `c3`"):
-        rafle.reproduce(Options(out=tmp_path, variant="c3"))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from conftest import ROOT
+from haltere import load
 from haltere.analysis import stats
 from haltere.analysis.stats import Mean
+from haltere.studies import base, findings_table
 from haltere.studies.base import Finding, Judged, judge, judge_size, over_rows, unfairness, weakest, within
 
 TRIALS = 400
@@ -134,3 +139,33 @@ def test_what_does_not_pass_holm_over_the_rows_says_so() -> None:
     assert [one.verdict for one in told] == ["held", "inconclusive", "inconclusive"]
     assert told[1].why == "held alone, not over 3 rows (Holm: p = 0.06)"
     assert over_rows([Finding("a", "not testable", "")]) == [Finding("a", "not testable", "")]
+
+
+def test_a_finding_stands_beside_what_linux_s_tcp_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "data", lambda study: tmp_path / study)
+    findings = [
+        Finding("a", "held", "2 ± 1"),
+        Finding("b", "held", "1 ± 0"),
+        Finding("a", "held", "3 ± 1", reading="c"),
+    ]
+    assert findings_table(findings, "x").columns == ["finding", "paper", "ours", "verdict", "why"]
+    (tmp_path / "x").mkdir()
+    told = {"kernel": "6.1.192", "seeds": 10, "findings": [{"text": "a", "verdict": "not held", "ours": "-2 ± 1"}]}
+    (tmp_path / "x" / base.WITH_LINUX).write_text(json.dumps(told))
+    table = findings_table(findings, "x")
+    assert table.columns[3] == "with Linux's TCP" and [row[3] for row in table.rows] == ["not held: -2 ± 1", "–"]
+    assert "Linux 6.1.192" in table.note and "10 seeds" in table.note
+
+
+def test_with_linux_s_tcp_an_experiment_keeps_all_but_the_parameters_of_tcp() -> None:
+    plain = load(ROOT / "papers" / "rafle" / "beyond-two-bottlenecks.toml").to_dict()
+    for file in ("aqm-lab/authors", "rafle/simultaneous", "iaas/red_ecn", "dctcp-hysteresis/case-e"):
+        ours = load(ROOT / "papers" / f"{file}.toml")
+        values, linux = ours.to_dict(), base.with_linux_tcp(ours).to_dict()
+        for key in ("topology", "duration", "sweep", "measure"):
+            assert values.get(key) == linux.get(key), (file, key)
+        kept = {key: values["tcp"][key] for key in ("ecn", "ignore_returned")}
+        assert linux["tcp"] == {**plain["tcp"], **kept}
+        for one, other in zip(values["traffic"], linux["traffic"], strict=True):
+            assert {**one, "congestion": ""} == {**other, "congestion": ""}
+    assert load(ROOT / "papers" / "aqm-lab" / "authors.toml").to_dict()["tcp"] != plain["tcp"]

@@ -97,8 +97,7 @@ impl JsonSchema for Level {
 ///
 /// Deviations: none known.
 ///
-/// Known problems: it marks bursts as if they were standing queues. With `per_destination` the study's state is one
-/// variable for all ports; here each destination has its own, as in `haltere.p4`.
+/// Known problems: it marks bursts as if they were standing queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -127,6 +126,13 @@ pub struct Params {
     /// own. Packets still leave in order of arrival. So BMv2's egress threads serve the queues of their ports. False:
     /// they hold for all packets together.
     pub per_destination: bool,
+    /// True: with `per_destination`, whether marking goes on between the thresholds is remembered once for all
+    /// destinations, as the study's algorithm can be read. False: for each destination, as in `haltere.p4`.
+    pub shared_state: bool,
+    /// Packets, of all destinations together, that can wait behind the queues, before the link. They count for neither
+    /// `limit` nor the thresholds. BMv2's transmit thread has such a buffer of 128 packets. Must be 0 if the
+    /// thresholds are delays.
+    pub output_buffer: u32,
 }
 
 impl Default for Params {
@@ -140,6 +146,8 @@ impl Default for Params {
             mark: None,
             drop: false,
             per_destination: false,
+            shared_state: false,
+            output_buffer: 0,
         }
     }
 }
@@ -224,10 +232,14 @@ pub struct Threshold<P> {
     mark: bool,
     drop: bool,
     per_destination: bool,
+    shared_state: bool,
+    output_buffer: u32,
     limit: Bound,
     /// One for each destination seen, or one for all.
     ports: Vec<Port>,
     store: Store<P>,
+    /// Full before a packet waits in `store`.
+    output: Store<P>,
 }
 
 impl<P: Pkt> Threshold<P> {
@@ -237,6 +249,10 @@ impl<P: Pkt> Threshold<P> {
         if upper <= 0.0 {
             return Err(ParamError::new("upper", "above 0", params.upper).hint("`auto` is 0.17 C RTT"));
         }
+        if params.output_buffer > 0 && measure == Measure::Delay {
+            let rule = "0 if the thresholds are delays";
+            return Err(ParamError::new("output_buffer", rule, params.output_buffer).hint("write `upper` in packets"));
+        }
         Ok(Threshold {
             measure,
             upper,
@@ -245,9 +261,12 @@ impl<P: Pkt> Threshold<P> {
             mark: params.mark.unwrap_or(!params.return_to_sender),
             drop: params.drop,
             per_destination: params.per_destination,
+            shared_state: params.shared_state,
+            output_buffer: params.output_buffer,
             limit: Bound::new(link.resolve(params.limit))?,
             ports: vec![Port::default(); usize::from(!params.per_destination)],
             store: Store::unbounded(),
+            output: Store::unbounded(),
         })
     }
 
@@ -268,7 +287,7 @@ impl<P: Pkt> Threshold<P> {
     #[inline]
     fn is_congested(&mut self, port: usize, q: f64) -> bool {
         let (upper, lower) = (self.upper, self.lower);
-        let congested = &mut self.ports[port].congested;
+        let congested = &mut self.ports[if self.shared_state { 0 } else { port }].congested;
         *congested = q >= upper || (*congested && q >= lower);
         *congested
     }
@@ -293,6 +312,14 @@ impl<P: Pkt> Threshold<P> {
     }
 }
 
+/// Puts a packet into a store without a limit.
+#[inline]
+fn push<P: Pkt>(store: &mut Store<P>, at: Time, pkt: P) {
+    if store.push(at, pkt).is_err() {
+        unreachable!("the store has no limit");
+    }
+}
+
 impl<P: Pkt> Qdisc<P> for Threshold<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
@@ -308,17 +335,24 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
         };
         let kept = if congested { self.signal(pkt, fate) } else { Some(pkt) };
         let Some(pkt) = kept else { return };
-        self.ports[port].backlog.add(len);
-        if self.store.push(now, pkt).is_err() {
-            unreachable!("the store has no limit");
-        }
+        let store = if self.output.backlog().packets < self.output_buffer {
+            &mut self.output
+        } else {
+            self.ports[port].backlog.add(len);
+            &mut self.store
+        };
+        push(store, now, pkt);
     }
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         loop {
-            let (at, pkt) = self.store.pop()?;
+            let Some((at, pkt)) = self.store.pop() else { return self.output.pop().map(|(_, pkt)| pkt) };
             let port = self.port_of(&pkt);
             self.ports[port].backlog.remove(pkt.len());
+            if self.output_buffer > 0 {
+                push(&mut self.output, at, pkt);
+                return self.output.pop().map(|(_, pkt)| pkt);
+            }
             if self.measure != Measure::Delay || !self.is_congested(port, now.since(at).as_ns() as f64) {
                 return Some(pkt);
             }
@@ -336,7 +370,11 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
     }
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.store.backlog()
+        let mut all = self.store.backlog();
+        let output = self.output.backlog();
+        all.packets += output.packets;
+        all.bytes += output.bytes;
+        all
     }
     fn probe(&self, row: &mut Probe) {
         let (unit, scale) = match self.measure {
@@ -424,6 +462,50 @@ mod tests {
         assert_eq!(left, [0, 1, 2, 4, 5], "in order of arrival");
         q.enqueue(Time::ZERO, to(6, 2), &mut fate);
         assert_eq!(fate.marked_ids(), [2], "an empty queue is calm again");
+    }
+
+    /// Packets to these destinations arrive at a queue per destination; which of them are marked.
+    fn marked(params: Params, destinations: &[u8]) -> Vec<u64> {
+        let (mut q, mut fate) = queue(&Params { per_destination: true, ..params });
+        for (id, &dst) in destinations.iter().enumerate() {
+            let pkt = TestPkt { dst, ..TestPkt::new(id as u64, 1500).ecn(Ecn::Ect0) };
+            q.enqueue(Time::ZERO, pkt, &mut fate);
+        }
+        fate.marked_ids()
+    }
+
+    #[test]
+    fn one_state_for_all_ends_with_a_packet_to_an_idle_destination() {
+        let params = Params { upper: packets(2), lower: Some(packets(1)), ..Params::default() };
+        let shared = Params { shared_state: true, ..params.clone() };
+        // Two wait for 2, so the third is marked. One waits for 6 when the fifth comes.
+        assert_eq!(marked(params, &[2, 2, 2, 6, 6]), [2]);
+        assert_eq!(marked(shared.clone(), &[2, 2, 6, 2, 6]), [3, 4], "2 begins, and 6 is between the thresholds");
+        assert_eq!(marked(shared, &[2, 2, 2, 6, 6]), [2], "the first packet to 6 ends it");
+    }
+
+    #[test]
+    fn packets_in_the_output_buffer_meet_no_limit_and_no_threshold() {
+        let params = Params { limit: Size::Packets(2), upper: packets(1), output_buffer: 2, ..Params::default() };
+        let (mut q, mut fate) = queue(&params);
+        for id in 0..5 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).ecn(Ecn::Ect0), &mut fate);
+        }
+        assert_eq!((fate.marked_ids(), fate.dropped_ids()), (alloc::vec![3], alloc::vec![4]));
+        assert_eq!((q.backlog().packets, q.ports[0].backlog.packets), (4, 2));
+        // A packet that leaves makes room in the buffer, and so in the queue.
+        assert_eq!(q.dequeue(Time::ZERO, &mut fate).map(|pkt| pkt.id), Some(0));
+        assert_eq!((q.backlog().packets, q.ports[0].backlog.packets), (3, 1));
+        let left: Vec<u64> = core::iter::from_fn(|| q.dequeue(Time::ZERO, &mut fate)).map(|p| p.id).collect();
+        assert_eq!(left, [1, 2, 3], "in order of arrival");
+        assert_eq!(q.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn an_output_buffer_behind_delays_is_refused() {
+        let params = Params { upper: Level::Delay(Dur::from_ms(1)), output_buffer: 1, ..Params::default() };
+        let said = "output_buffer must be 0 if the thresholds are delays, got 1; write `upper` in packets";
+        assert_eq!(error(&params), said);
     }
 
     #[test]

@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable
 
 from ..errors import unknown
+from ..report.document import Text
 from .base import (
     Finding,
     Options,
@@ -54,7 +55,9 @@ def study(name: str) -> Callable[[Options], Outcome]:
 
     def reproduce(options: Options) -> Outcome:
         outcome: Outcome = module.reproduce(options)
-        if options.quick and not options.variant:
+        if options.linux:
+            outcome.document.blocks.insert(0, Text("With Linux's TCP, in the kernel world: the primary reading alone."))
+        elif options.quick:
             weakened(outcome)
         return outcome
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ..analysis import stats
 from ..analysis.stats import Mean
 from ..data import folder
-from ..errors import unknown
 from ..report.document import Block, Bullets, Document, Heading, Table, Text
+from ..worlds import DEFAULT, World
+from ..worlds import world as world_of
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 Verdict = Literal["held", "direction only", "not held", "inconclusive", "not testable"]
 #: From the weakest to the strongest: a finding of several parts has the verdict of its weakest part.
 ORDER: Sequence[Verdict] = ("not testable", "not held", "inconclusive", "direction only", "held")
-#: The output of a full run, from which the study's page is made.
-STORED = "reproduced.json"
+#: The output of a full run, from which the study's page is made, and that of the primary reading with Linux's TCP.
+STORED, WITH_LINUX = "reproduced.json", "linux.json"
 #: The error rate of a verdict, and of a whole table of verdicts.
 LEVEL = 0.05
 
@@ -51,15 +52,13 @@ class Options:
     seeds: int | None = None
     jobs: int | None = None
     out: Path = Path("results")
-    variant: str | None = None
     quiet: bool = False
+    world: str | World = DEFAULT
 
-    def variant_of(self, *known: str) -> str:
-        """The variant that was asked for, by default the first of those known."""
-        variant = self.variant or known[0]
-        if variant not in known:
-            raise unknown("variant", variant, known)
-        return variant
+    @property
+    def linux(self) -> bool:
+        """The hosts have Linux's TCP: the primary reading alone is run."""
+        return world_of(self.world).name != DEFAULT
 
     def run(
         self, scenarios: Sequence[Scenario], labels: Sequence[Mapping[str, Any]] | None = None, *, seeds: int | Sequence[int] | None = None,
@@ -68,9 +67,10 @@ class Options:
         """Runs these experiments into the directory asked for, or a part of it. ``seeds``: default as the first of them says."""
         from ..api import plan_runs, seeds_from
 
+        ran = [with_linux_tcp(one) for one in scenarios] if self.linux else scenarios
         return plan_runs(
-            scenarios, seeds_from(seeds, scenarios[0].seeds), self.out / part, jobs=self.jobs, quiet=self.quiet,
-            title=title or scenarios[0].title, labels=labels,
+            ran, seeds_from(seeds, scenarios[0].seeds), self.out / part, jobs=self.jobs, quiet=self.quiet,
+            title=title or scenarios[0].title, labels=labels, world=self.world,
         )  # fmt: skip
 
 
@@ -96,6 +96,18 @@ class Finding:
     def of(cls, text: str, judged: Judged, paper: str, why: str, ours: str | None = None, reading: str = "") -> Finding:
         """With this verdict; ``ours`` is by default what decided it."""
         return cls(text, judged.verdict, judged.text if ours is None else ours, paper, why, reading, judged.p)
+
+
+class Claims:
+    """The paper's findings of a study in words, by name: ``findings`` of its ``expected.toml``, each with text, paper and why."""
+
+    def __init__(self, study: str) -> None:
+        self._rows: dict[str, list[str]] = expected(study)["findings"]
+
+    def __call__(self, name: str, judged: Judged, ours: str | None = None, **values: Any) -> Finding:
+        """The finding of that name with this verdict; ``values`` fill what its words leave open."""
+        text, paper, why = (part.format(**values) for part in self._rows[name])
+        return Finding.of(text, judged, paper, why, ours)
 
 
 @dataclass
@@ -129,6 +141,16 @@ def opened(title: str, about: str, left_out: str = "", *blocks: Block) -> Docume
     """The beginning of a study's page; ``blocks`` come before the text."""
     texts = [about, *([f"Left out by --quick: {left_out}."] if left_out else [])]
     return Document(title, [*blocks, *map(Text, texts)])
+
+
+def with_linux_tcp(scenario: Scenario) -> Scenario:
+    """The experiment without what is a constant in Linux: the parameters of TCP and of its controls."""
+    values = scenario.to_dict()
+    values["tcp"] = {key: value for key, value in values.get("tcp", {}).items() if key in ("ecn", "ignore_returned")}
+    for traffic in values["traffic"]:
+        if isinstance(control := traffic.get("congestion"), dict):
+            traffic["congestion"] = control["kind"]
+    return type(scenario).from_dict(values, scenario.title)
 
 
 def with_axes(scenario: Scenario, axes: Mapping[str, Any]) -> Scenario:
@@ -269,26 +291,30 @@ def weakened(outcome: Outcome) -> None:
     outcome.document.blocks.insert(first, Bullets(lines))
 
 
-def findings_table(findings: Sequence[Finding]) -> Table:
-    """The findings under the primary reading: the table with which a study's page opens."""
-    rows = [[one.text, one.paper, one.ours, one.verdict, one.why] for one in findings if not one.reading]
-    columns = ["finding", "paper", "ours", "verdict", "why"]
-    return Table("findings", "The paper's findings, in the primary reading", columns, rows, left=5)
+def findings_table(findings: Sequence[Finding], study: str) -> Table:
+    """The findings under the primary reading: the table with which a study's page opens. If it was run, with Linux's TCP beside ours."""
+    path, primary = data(study) / WITH_LINUX, [one for one in findings if not one.reading]
+    ran = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    linux = {one["text"]: f"{one['verdict']}: {one['ours']}" for one in ran.get("findings", [])}
+    middle = [[linux.get(one.text, "–")] if linux else [] for one in primary]
+    rows = [[f.text, f.paper, f.ours, *more, f.verdict, f.why] for f, more in zip(primary, middle, strict=True)]
+    columns = ["finding", "paper", "ours", *(["with Linux's TCP"] if linux else []), "verdict", "why"]
+    note = f"With Linux's TCP: Linux {ran['kernel']} in the kernel world, {ran['seeds']} seeds." if linux else ""
+    return Table("findings", "The paper's findings, in the primary reading", columns, rows, note, left=len(columns))
 
 
 def readings_table(findings: Sequence[Finding]) -> Table:
-    """Verdicts under the other readings, a column each; a part of "What if"."""
+    """Verdicts under the other readings, a column each, of the findings that one of them changes; a part of "What if"."""
     readings = list(dict.fromkeys(one.reading for one in findings if one.reading))
-    texts = list(dict.fromkeys(one.text for one in findings))
     verdicts = {(one.text, one.reading): one.verdict for one in findings}
-    rows = [[text, *(verdicts.get((text, reading), "–") for reading in ["", *readings])] for text in texts]
-    return Table(
-        "readings",
-        "What if: verdicts under other readings",
-        ["finding", "primary", *readings],
-        rows,
-        left=len(readings) + 2,
-    )
+    rows = []
+    for text in dict.fromkeys(one.text for one in findings):
+        primary, *others = (verdicts.get((text, reading), "–") for reading in ("", *readings))
+        if any(one not in (primary, "–") for one in others):
+            rows.append([text, primary, *("" if one == primary else one for one in others)])
+    note = "Empty: as in the primary reading. –: not run. Findings that no reading changes are left out."
+    columns = ["finding", "primary", *readings]
+    return Table("readings", "What if: verdicts under other readings", columns, rows, note, left=len(columns))
 
 
 def data(study: str) -> Path:

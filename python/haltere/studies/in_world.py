@@ -15,7 +15,7 @@ from .base import Options, Outcome, data
 
 def in_world(name: str, world: World) -> Callable[[Options], Outcome]:
     """The part of a study that another world can run, in that world and in the default one: ``WORLD.toml`` of the study."""
-    file = f"{world.study_files or world.name}.toml"
+    file = f"{world.name}.toml"
     path = data(name) / file
     if not path.is_file():
         have = ", ".join(f"`{one.parent.name}`" for one in sorted(folder("papers").glob(f"*/{file}"))) or "none"

@@ -75,8 +75,6 @@ class World:
     elsewhere: ClassVar[bool] = True
     #: Wrong input in the middle of a sweep concerns one run alone. Otherwise it is this machine that is unfit, and the sweep ends.
     errors_are_of_one_run: ClassVar[bool] = True
-    #: The world whose files of a study it takes, if it has none of its own.
-    study_files: ClassVar[str] = ""
     #: What else than the seed decides a result, as a sentence.
     beside_the_seed: ClassVar[str] = ""
 

@@ -53,6 +53,7 @@ const SETS: &[(&str, &str)] = &[
     ("threshold", r#"{"upper": "10p", "lower": "5p", "drop": true}"#),
     ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
     ("threshold", r#"{"limit": "20p", "upper": "10p", "lower_fraction": 0.15, "per_destination": true}"#),
+    ("threshold", r#"{"upper": "10p", "per_destination": true, "shared_state": true, "output_buffer": 5}"#),
     ("input_buffer", r#"{"limit": "10p", "socket": "20p"}"#),
     ("cake", r#"{"bandwidth": "20Mbit", "limit": "30p", "overhead": 44, "framing": "atm", "rtt": "10ms"}"#),
     ("cake", r#"{"bandwidth": "30Mbit", "diffserv": "diffserv4", "isolation": "dual-srchost", "rtt": "5ms"}"#),

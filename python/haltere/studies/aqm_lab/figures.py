@@ -80,25 +80,13 @@ def rtt(runs: Mapping[str, Sequence[measures.Run]], pairs: int, given: Given, st
 
 def _dots(axes: Axes, measure: str, cells: Cells, pairs: Sequence[int], given: Given) -> None:
     series = {label: [stats.mean(cells[pair, name].of(measure)) for pair in pairs] for name, label in LABELS.items()}
-    references: dict[str, dict[str, list[float | None]]] = {
-        "paper": {label: [given.of_paper(measure, pair, name) for pair in pairs] for name, label in LABELS.items()}
-    }
-    if given.ns3:
-        references["ns-3"] = {
-            label: [mean.mean if (mean := given.of_ns3(measure, pair, name)) else None for pair in pairs]
-            for name, label in LABELS.items()
-        }
+    paper = {label: [given.of_paper(measure, pair, name) for pair in pairs] for name, label in LABELS.items()}
+    means = {label: [given.of_ns3(measure, pair, name) for pair in pairs] for name, label in LABELS.items()}
+    ns3 = {label: [None if mean is None else mean.mean for mean in row] for label, row in means.items()}
+    references: dict[str, dict[str, list[float | None]]] = {"paper": paper, "ns-3": ns3}
     plot.bars(axes, [_pairs(pair) for pair in pairs], series, references, plot.colours(series), dots=True)
     for edge in range(len(pairs) - 1):
         axes.axvline(edge + 0.5, color="#D0D0D0", linewidth=0.8)
-
-
-def _beside(given: Given) -> str:
-    return "beside the paper's values and ns-3's" if given.ns3 else "beside the paper's values"
-
-
-def _marks(given: Given) -> str:
-    return " Diamond: paper. Circle: ns-3." if given.ns3 else " Diamond: paper."
 
 
 def medians(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Figure:
@@ -109,7 +97,7 @@ def medians(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Fig
     axes.yaxis.set_major_formatter(plot.plain_number())
     axes.yaxis.set_minor_formatter(plot.plain_number((2, 5)))
     axes.set_ylabel("median ping RTT (ms)")
-    caption = f"Median ping RTT with 95 % intervals, {_beside(given)} (table III of the paper)." + _marks(given)
+    caption = "Median ping RTT with 95 % intervals (table III of the paper). Diamond: paper. Circle: ns-3."
     return plot.saved(fig, stem, caption, axes)
 
 
@@ -124,7 +112,5 @@ def fairness(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Fi
         axes.set_ylabel("Jain's index")
         low = axes.get_ylim()[0]
         axes.set_ylim(low, 1 + 0.05 * (1 - low))  # an interval may pass 1, an index may not
-    caption = f"Jain's index with 95 % intervals, {_beside(given)} (tables I and II). The two axes differ." + _marks(
-        given
-    )
+    caption = "Jain's index with 95 % intervals (tables I and II). The two axes differ. Diamond: paper. Circle: ns-3."
     return plot.saved(fig, stem, caption, panels[0])

@@ -49,6 +49,10 @@ class Setup:
     """The original of a returned packet is marked, too."""
     counts: bool = False
     """The sender counts returned packets as marked; otherwise it ignores them."""
+    buffer: int = 0
+    """Packets that can wait between the queues and the transmit thread."""
+    shared: bool = False
+    """All ports share one state between the thresholds."""
 
     @property
     def name(self) -> str:
@@ -58,11 +62,13 @@ class Setup:
             f"{self.ingress}/{self.rate}" if self.stage in ("transmit", "egress") else f"{self.rate}",
         ]
         words += ["copy alone"] * (not self.marks) + ["sender counts"] * self.counts
+        words += [f"buffer of {self.buffer}"] * (self.buffer > 0) + ["one state"] * self.shared
         return ", ".join(words)
 
     def of(self, variant: str) -> Setup:
         """Without what cannot matter to this variant."""
-        return self if "return" in variant else replace(self, marks=True, counts=False)
+        one = self if "return" in variant else replace(self, marks=True, counts=False)
+        return one if "hysteresis" in variant else replace(one, shared=False)
 
 
 #: The switch is BMv2, the kernel is Linux's, and one machine ran all cases. Of the rates below those at which *one threshold* comes nearest
@@ -73,18 +79,15 @@ SCAN = tuple(
     Setup(rate=rate, ingress=ingress) for rate in (700, 900, 1000, 1300) for ingress in (12 * rate // 10, 10 * rate)
 )
 #: Other slowest stages.
-OTHERS = (
-    Setup("egress", ingress=1100),
-    Setup("egress"),
-    Setup("ingress", ingress=1000),
-    Setup("processor"),
-)
+OTHERS = (Setup("egress", ingress=1100), Setup("egress"), Setup("ingress", ingress=1000), Setup("processor"))
 #: The readings whose verdicts are shown beside the primary one.
 READINGS = (
     Setup(ingress=10_000),
     *(Setup("egress", ingress=1100), Setup("ingress", ingress=1000), Setup("processor")),
     Setup(marks=False),
     Setup(marks=False, counts=True),
+    Setup(buffer=128),
+    Setup(shared=True),
 )
 QUICK = (PRIMARY, Setup(ingress=10_000), Setup(marks=False))
 
@@ -108,6 +111,9 @@ def _queue(setup: Setup, variant: str) -> dict[str, Any]:
     }
     if "hysteresis" in variant:
         queue["lower_fraction"] = 0.15
+    # Left out where they are the default, so that the case files say no more than they need.
+    queue |= {"output_buffer": setup.buffer} if setup.buffer else {}
+    queue |= {"shared_state": True} if setup.shared else {}
     if "return" in variant:
         queue |= {"return_to_sender": True, "mark": setup.marks}
     return queue
@@ -147,45 +153,29 @@ class Cell:
     tcp: dict[str, list[float]] = field(default_factory=dict)
     """Goodput in Mbit/s by sending host."""
     udp: dict[str, list[float]] = field(default_factory=dict)
-    waiting: list[float] = field(default_factory=list)
-    """Packets that wait for the ingress thread or the processor on average."""
     depth: dict[int, list[float]] = field(default_factory=dict)
     """Percentiles over time of the packets that wait where thresholds see them, at all ports of a thread together."""
     signals: list[float] = field(default_factory=list)
     """Packets marked or returned."""
-    drops: list[float] = field(default_factory=list)
 
     def total(self) -> list[float]:
         """TCP of all hosts together."""
         return [float(sum(each)) for each in zip(*self.tcp.values(), strict=True)]
 
 
-class Cells:
-    """What every run came to, and how readings compare."""
-
-    def __init__(self) -> None:
-        self._cells: dict[tuple[str, Setup, str], Cell] = {}
-
-    def made(self, case: str, setup: Setup, variant: str) -> Cell:
-        """This cell, made if there is none."""
-        return self._cells.setdefault((case, setup.of(variant), variant), Cell())
+class Cells(dict[tuple[str, Setup, str], Cell]):
+    """What every run came to by case, reading and variant, and how readings compare."""
 
     def at(self, case: str, setup: Setup, variant: str) -> Cell:
         """This cell, which other readings share if the variant does not know them apart."""
-        return self._cells[case, setup.of(variant), variant]
-
-    def all(self) -> list[tuple[str, Setup, str, Cell]]:
-        """All, in the order of tables."""
-        order = list(STAGES)
-        every = [(*key, cell) for key, cell in self._cells.items()]
-        return sorted(every, key=lambda one: (one[0], order.index(one[1].stage), one[1].rate, one[1].ingress))
+        return self[case, setup.of(variant), variant]
 
     def has(self, setup: Setup, returned: bool = True) -> bool:
         """True if all cases were run in this reading, or those without returned packets."""
         wanted = [
             (case, variant) for case in CASES for variant in variants(case) if returned or "return" not in variant
         ]
-        return all((case, setup.of(variant), variant) in self._cells for case, variant in wanted)
+        return all((case, setup.of(variant), variant) in self for case, variant in wanted)
 
     def distance(self, setup: Setup, given: Mapping[str, Any]) -> float:
         """How far *one threshold* is from the paper over all cases: the root mean square of the logarithm, as a factor."""
@@ -203,13 +193,13 @@ def measure(*several: Results) -> Cells:
     """What every run came to. A cell is that of the first results that have it."""
     cells = Cells()
     for results in several:
-        seen = {key[:3] for key in cells.all()}
+        seen = set(cells)
         for done in results.runs:
             labels = dict(results.points[done.point].labels)
             case, variant = str(labels.pop("case")), str(labels.pop("variant"))
             setup = Setup(**labels)
-            if (case, setup.of(variant), variant) not in seen:
-                _add(cells.made(case, setup, variant), measures.Run(results, done), setup)
+            if (key := (case, setup.of(variant), variant)) not in seen:
+                _add(cells.setdefault(key, Cell()), measures.Run(results, done), setup)
     return cells
 
 
@@ -219,13 +209,11 @@ def _add(cell: Cell, run: measures.Run, setup: Setup) -> None:
         goodput = cell.tcp if kind == "tcp" else cell.udp
         goodput.setdefault(host.upper(), []).append(metrics.named(run, f"goodput.{group}"))
     watched = [run.link(name) for name in run.watched()]
-    cell.waiting.append(float(run.link(INPUT)["mean_queue_packets"]))
     link = {"transmit": TRANSMIT, "processor": INPUT}.get(setup.stage, EGRESS)
-    packets = run.queue(link).packets
+    packets = np.maximum(run.queue(link).packets - setup.buffer, 0)
     for q in (50, 95, 100):
         cell.depth.setdefault(q, []).append(float(np.percentile(packets, q)))
     cell.signals.append(float(sum(link["marked"] + link["returned"] for link in watched)))
-    cell.drops.append(float(sum(link["dropped_overlimit"] for link in watched)))
 
 
 def percents(more: Sequence[float], less: Sequence[float]) -> NDArray[np.float64]:

@@ -14,21 +14,7 @@ from ...analysis.stats import Mean
 from ...report import plot
 from ...report.document import Figure, Table
 from ...runs.results import Results
-from .cases import (
-    CASES,
-    INPUT,
-    OTHERS,
-    PRIMARY,
-    SCAN,
-    STAGES,
-    TRANSMIT,
-    VARIANTS,
-    Cells,
-    Setup,
-    hosts,
-    percent,
-    variants,
-)
+from .cases import CASES, INPUT, OTHERS, PRIMARY, SCAN, TRANSMIT, VARIANTS, Cells, Setup, hosts, percent, variants
 
 #: In this case UDP sends more than the switch handles for the whole run.
 OVER_TIME = "B"
@@ -144,7 +130,7 @@ def scan(cells: Cells, given: Mapping[str, Any]) -> Table:
         "B: hysteresis (%)",
     ]
     rows = [["paper", *(f"{value:g}" for case in CASES for value in given[case]["one"]["mean"]), "", "", "", "+35.7"]]
-    for setup in dict.fromkeys((PRIMARY, *SCAN, *OTHERS)):
+    for setup in dict.fromkeys((PRIMARY, Setup(buffer=128), *SCAN, *OTHERS)):
         if not cells.has(setup, returned=False):
             continue
         means = [f"{np.mean(cells.at(case, setup, 'one').tcp[host]):.3f}" for case in CASES for host in hosts(case)]
@@ -159,32 +145,3 @@ def scan(cells: Cells, given: Mapping[str, Any]) -> Table:
         "reading, the first row of ours. Waiting: packets over time in the queues that have thresholds, of all ports of a thread, 64 a port. Last column: H1's TCP."
     )
     return Table("scan", "One threshold by slowest stage and rate", columns, rows, note, left=1)
-
-
-def every(cells: Cells) -> Table:
-    """Every reading."""
-    rows = []
-    for case, setup, variant, cell in cells.all():
-        shown = (
-            (cell.total(), 4),
-            (cell.udp["H1"], 3),
-            (cell.waiting, 1),
-            (cell.depth[95], 0),
-            (cell.signals, 0),
-            (cell.drops, 0),
-        )
-        rows.append(
-            [case, setup.name, VARIANTS[variant], *(stats.mean(values).format(digits) for values, digits in shown)]
-        )
-    columns = ["case", "slowest stage, packets/s", "marking", "TCP, all (Mbit/s)", "UDP of H1 (Mbit/s)", "mean queue at the input", "queues with thresholds, 95 %", "marked or returned", "drops"]  # fmt: skip
-    return Table(
-        "every",
-        "Every reading",
-        columns,
-        rows,
-        "The queue at the input is that of the ingress thread with the sockets, or of the one processor.",
-        left=3,
-    )
-
-
-__all__ = ["STAGES", "every", "primary", "scan"]

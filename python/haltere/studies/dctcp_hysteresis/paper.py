@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +11,13 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.stats import Mean
-from ...report.document import Bullets, Document, Heading, Table, Text
+from ...report.document import Document, Heading, Table, Text
 from ...runs.results import Results
 from ..base import Finding, Judged, data, expected, findings_table, judge, judge_size, over_rows, readings_table
 from . import figures
 from .cases import (  # fmt: skip
-    CASES,
     PRIMARY,
     READINGS,
-    STAGES,
     VARIANTS,
     Cell,
     Cells,
@@ -31,11 +29,8 @@ from .cases import (  # fmt: skip
     paper_tests,
     percent,
     percents,
-    variants,
 )
 
-#: TCP goodput of a cell, one value a seed.
-Of = Callable[[Cell], Sequence[float]]
 #: What `p4/cases.py` writes after a run on BMv2 itself; there is none so far.
 BMV2 = "bmv2.json"
 
@@ -73,22 +68,12 @@ class Claim:
         return more, less
 
 
-def _over_one(case: str, variant: str, of: str, text: str) -> Claim:
-    return Claim(f"{case}: {text}", (case, variant), (case, "one"), of)
+def _claim(text: str, more: str, less: str, of: str) -> Claim:
+    (more_case, more_variant), (less_case, less_variant) = more.split(), less.split()
+    return Claim(text, (more_case, more_variant), (less_case, less_variant), of)
 
 
-CLAIMS = (
-    *(_over_one(case, "hysteresis", "H1", "hysteresis raises H1") for case in "ABC"),
-    Claim("B: hysteresis lowers H1's UDP", ("B", "one"), ("B", "hysteresis"), "UDP"),
-    _over_one("D", "return", "H5", "returned packets raise H5"),
-    _over_one("E", "return", "H3", "returned packets raise H3"),
-    _over_one("E", "return", "H5", "returned packets raise H5"),
-    _over_one("D", "return-hysteresis", "H1", "returned packets with hysteresis raise H1"),
-    _over_one("E", "return-hysteresis", "H3", "returned packets with hysteresis raise H3"),
-    _over_one("D", "return", "TCP", "returned packets cost all hosts together little"),
-    Claim("one threshold: H1 gets more in B than in C", ("B", "one"), ("C", "one"), "H1"),
-    Claim("one threshold: TCP gets far more in D than in E", ("D", "one"), ("E", "one"), "TCP"),
-)
+CLAIMS = [_claim(*row) for row in expected("dctcp-hysteresis")["claims"]]
 LARGEST = "hysteresis gains most in B"
 
 
@@ -100,8 +85,8 @@ def show(results: Sequence[Results], document: Document) -> list[Finding]:
     )
     scan = figures.scan(cells, given)
     document.add(
-        _beside(findings_table(found), given),
-        Bullets(_about_primary(cells, given, len(results[0].seeds))),
+        _beside(findings_table(found, "dctcp-hysteresis"), given),
+        Text(_about(cells, given, len(results[0].seeds))),
         *_paper_runs(given),
         Heading("Figures"),
         *figures.primary(results[0], cells, given),
@@ -110,31 +95,22 @@ def show(results: Sequence[Results], document: Document) -> list[Finding]:
         Text(_names()),
         scan,
         returned(cells, given),
-        figures.every(cells),
     )
     return found
 
 
-def _about_primary(cells: Cells, given: Mapping[str, Any], seeds: int) -> list[str]:
-    depth = cells.at("B", PRIMARY, "one").depth
-    seen = ", ".join(
-        f"{np.mean(depth[q]):.0f} ({label})" for q, label in ((50, "median"), (95, "95 %"), (100, "largest"))
+def _about(cells: Cells, given: Mapping[str, Any], seeds: int) -> str:
+    return (
+        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed. Primary reading: the switch is built as BMv2 is, the ingress thread handles "
+        f"{PRIMARY.ingress} and the transmit thread {PRIMARY.rate} packets/s, the original of a returned packet is marked, too, and the kernel ignores returned packets. "
+        f"One threshold is then within a factor of {cells.distance(PRIMARY, given):.1f} of the paper over the five cases. The rates were chosen by that."
     )
-    marked = [np.mean(cells.at("B", PRIMARY, variant).signals) for variant in variants("B")]
-    return [
-        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed.",
-        f"Primary reading: the switch is built as BMv2 is, the ingress thread handles {PRIMARY.ingress} and the transmit thread {PRIMARY.rate} packets/s in "
-        "every case, the original of a returned packet is marked, too, and the kernel ignores returned packets.",
-        f"One threshold is then within a factor of {cells.distance(PRIMARY, given):.1f} of the paper on average over the five cases. The rates were chosen by that.",
-        f"Packets wait where the thresholds see them: in case B {seen} packets of all ports, 64 a port at most; {marked[0]:.0f} packets a run are marked "
-        f"with one threshold and {marked[1]:.0f} with two.",
-    ]
 
 
 def _names() -> str:
     return (
         "Names: the slowest stage, packets/s of the ingress thread and of that stage. Copy alone: the original of a returned packet goes on unmarked. Sender counts: "
-        "DCTCP counts a returned packet as marked."
+        "DCTCP counts a returned packet as marked. Buffer of 128: packets can wait between the ports' queues and the transmit thread. One state: of all ports together."
     )
 
 
@@ -167,13 +143,8 @@ def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any])
         return Finding(claim.text, "not testable", f"{np.mean(values):.3g} in both", paper, same)
     if printed is None:
         gain = stats.paired_difference(values, against)
-        return Finding.of(
-            claim.text,
-            judge([("", gain)]),
-            "in words only",
-            "the paper gives no number",
-            f"{0.0 - gain.mean:+.4f} ± {gain.half:.4f}",
-        )
+        ours = f"{0.0 - gain.mean:+.4f} ± {gain.half:.4f}"
+        return Finding.of(claim.text, judge([("", gain)]), "in words only", "the paper gives no number", ours)
     expects, gain = 100 * (printed[0] / printed[1] - 1), percent(values, against)
     judged = judge_size(gain, expects)
     ours = f"{_pair(claim, float(np.mean(values)), float(np.mean(against)), 3)} ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
@@ -190,15 +161,11 @@ def _pair(claim: Claim, more: float, less: float, digits: int) -> str:
 
 
 def _why(judged: Judged, gain: Mean, paper: float) -> str:
-    inside = gain.low <= paper <= gain.high
-    return {
-        "direction only": f"the sign holds; the size is {paper / gain.mean:.2g} times as large in the paper"
-        if gain.mean
-        else "",
-        "not held": "the sign is the other",
-        "held": "sign and size agree",
-        "inconclusive": "interval contains 0" + (" and the paper's value" if inside else ", not the paper's value"),
-    }[judged.verdict]
+    if judged.verdict == "direction only":
+        return f"the sign holds; the size is {paper / gain.mean:.2g} times as large in the paper"
+    inside = "and" if gain.low <= paper <= gain.high else "but not"
+    open_ = f"interval contains 0, {inside} the paper's value"
+    return {"not held": "the sign is the other", "held": "sign and size agree"}.get(judged.verdict, open_)
 
 
 def _largest(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:
@@ -211,14 +178,10 @@ def _largest(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:
     gains = {case: percents(a.tcp["H1"], b.tcp["H1"]) for case, (a, b) in pairs.items()}
     other = min("AC", key=lambda case: stats.paired_difference(gains["B"], gains[case]).low)
     ahead = stats.paired_difference(gains["B"], gains[other])
-    judged = judge_size(ahead, paper["B"] - paper[other])
-    return Finding.of(
-        LARGEST,
-        judged,
-        printed,
-        _why(judged, ahead, paper["B"] - paper[other]),
-        f"B's less {other}'s: {judged.text} points",
-    )
+    expects = paper["B"] - paper[other]
+    judged = judge_size(ahead, expects)
+    ours = f"B's less {other}'s: {judged.text} points"
+    return Finding.of(LARGEST, judged, printed, _why(judged, ahead, expects), ours)
 
 
 # -- what the paper's own runs can tell -----------------------------------------------------------------------------------
@@ -238,9 +201,9 @@ def _beside(table: Table, given: Mapping[str, Any]) -> Table:
         rows.append([*row, _on_bmv2(claim, ran), "–" if p is None else f"{p:.2g}"])
     note = (
         "TCP goodput in Mbit/s. BMv2: what the driver p4/cases.py measured on the switch itself; – until somebody has run it. Last column: the p-value of the "
-        "paper's own difference after Holm over its fifteen."
+        f"paper's own difference after Holm over its fifteen. {table.note}"
     )
-    return replace(table, columns=[*table.columns, "BMv2", "paper's p"], rows=rows, note=note, left=5)
+    return replace(table, columns=[*table.columns, "BMv2", "paper's p"], rows=rows, note=note)
 
 
 def _on_bmv2(claim: Claim | None, ran: Mapping[str, Any]) -> str:
@@ -248,10 +211,8 @@ def _on_bmv2(claim: Claim | None, ran: Mapping[str, Any]) -> str:
         return "–"
     values = []
     for case, variant in (claim.more, claim.less):
-        hosts_of = ran[case][variant]
-        values.append(
-            np.sum([hosts_of[h] for h in hosts(case)], axis=0) if claim.of == "TCP" else np.array(hosts_of[claim.of])
-        )
+        names = hosts(case) if claim.of == "TCP" else (claim.of,)
+        values.append(np.sum([ran[case][variant][host] for host in names], axis=0))
     gain = stats.difference(100 * values[0] / values[1].mean(), 100 * values[1] / values[1].mean())
     return f"{gain.format(1)} %"
 
@@ -268,36 +229,19 @@ def _paper_runs(given: Mapping[str, Any]) -> list[Table]:
     rows = []
     for runs in range(2, 8):
         by_chance = means_that_fit([0.3 + 1e-4 * i for i in range(1000)], runs) / 1000
-        rows.append(
-            [
-                str(runs),
-                f"{means_that_fit(means, runs)} of {len(means)}",
-                f"{by_chance:.2f}",
-                f"{deviations_that_fit(pairs, runs)} of {len(pairs)}",
-            ]
-        )
+        fit, deviations = means_that_fit(means, runs), deviations_that_fit(pairs, runs)
+        rows.append([f"{runs}", f"{fit} of {len(means)}", f"{by_chance:.2f}", f"{deviations} of {len(pairs)}"])
     note = (
-        "iperf prints three digits: from 100 kbit/s on whole kbit/s, from 1 Mbit/s on hundredths of Mbit/s. A mean of 5 whole kbit/s is a multiple of 0.2 kbit/s; those "
-        "of B, C and E are, but for 101.9 kbit/s, some of whose runs lie below 100 kbit/s. The nine deviations of D are those of three hundredths of Mbit/s: 1.67, "
-        "1.68 and 1.70 have 1.68 and 0.01527. So five runs in B, C and E, and three in D."
+        "iperf prints three digits: a run is a whole number of kbit/s from 100 on, and of hundredths of Mbit/s from 1 Mbit/s on. 101.9 kbit/s does not fit five, since some "
+        "of its runs lie below 100 kbit/s. So five runs in B, C and E, and three in D."
     )
     columns = ["runs", "means of B, C, E that fit", "a random mean fits", "deviations of D that fit"]
     counts = Table("paper-runs", "How many runs the paper made, by its digits", columns, rows, note, left=1)
     tests = paper_tests(given)
-    rows = [
-        [
-            case,
-            VARIANTS[variant],
-            host,
-            str(more.n),
-            *(f"{one.mean:g} ({one.sd:g})" for one in (less, more)),
-            f"{p:.3f}",
-            f"{after:.2f}",
-        ]
-        for (case, variant, host, more, less, p), after in zip(
-            tests, stats.holm([one[5] for one in tests]), strict=True
-        )
-    ]
+    rows = []
+    for (case, variant, host, more, less, p), after in zip(tests, stats.holm([one[5] for one in tests]), strict=True):
+        printed = (f"{one.mean:g} ({one.sd:g})" for one in (less, more))
+        rows.append([case, VARIANTS[variant], host, f"{more.n}", *printed, f"{p:.3f}", f"{after:.2f}"])
     note = "Welch's t test from the printed means and deviations; in A, whose runs the digits leave open, five are taken. None of the fifteen passes 0.05 after Holm."
     columns = ["case", "marking", "host", "runs", "one threshold", "with it", "p", "p, Holm"]
     return [counts, Table("paper-tests", "Could the paper's runs tell its differences?", columns, rows, note, left=3)]
@@ -327,6 +271,3 @@ def returned(cells: Cells, given: Mapping[str, Any]) -> Table:
         rows,
         left=2,
     )
-
-
-__all__ = ["CASES", "CLAIMS", "STAGES", "Claim", "findings", "show"]

@@ -11,8 +11,9 @@ from pathlib import Path
 from ...report.document import Block, Figure, Heading, Text
 from ...runs.results import Results
 from ..base import Options, Outcome, findings_table, opened, over_rows, readings_table
-from . import figures, runs, tables
-from .common import CASES, ID, LABELS, OURS, PAPERS, READ_AT_MS, STUDIED, Cells, at
+from . import cells as runs
+from . import figures, tables
+from .cells import CASES, ID, LABELS, OURS, PAPERS, READ_AT_MS, STUDIED, Cells, at
 from .findings import findings
 
 __all__ = ["LABELS", "report", "reproduce"]
@@ -20,13 +21,10 @@ __all__ = ["LABELS", "report", "reproduce"]
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
-    options.variant_of("paper")
     results = runs.run(options)
-    if options.quick:
-        return report(results, left_out=runs.LEFT_OUT)
-    return (
-        report(results) if options.variant else report(results, runs.other_round_trips(options), runs.offload(options))
-    )
+    if options.quick or options.linux:
+        return report(results, left_out=runs.LEFT_OUT if options.quick else "")
+    return report(results, runs.other_round_trips(options), runs.offload(options))
 
 
 def report(
@@ -42,9 +40,9 @@ def report(
     )
     document = opened(f"iaas: {results.title}", about, left_out)
     folder = results.directory / "figures"
-    document.add(findings_table(found), Text(_open()))
+    document.add(findings_table(found, ID), Text(_open()))
     document.add(Heading("Figures"), *_figures(cells, folder))
-    document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds), tables.more(cells))
+    document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds))
     document.add(Heading("What if"), readings_table(found), *_what_if(cells, others, folder))
     if offload is not None:
         document.add(tables.by_segment(runs.offload_shares(offload)))

@@ -11,7 +11,7 @@ import numpy as np
 from ...analysis import stats
 from ...report import plot
 from ...report.document import Figure
-from .common import CASES, LABELS, READ_AT_MS, SHORT, STUDIED, Cells, at, fair_mbit, relative
+from .cells import CASES, LABELS, READ_AT_MS, SHORT, STUDIED, Cells, at, fair_mbit, relative
 
 
 def bars(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -> Figure:

@@ -11,14 +11,16 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.stats import Mean
-from ..base import LEVEL, Finding, Judged, Verdict, judge
-from .common import LABELS, STUDIED, Array, Cell, Cells, at, relative
+from ..base import LEVEL, Claims, Finding, Judged, Verdict, judge
+from .cells import ID, LABELS, STUDIED, Array, Cell, Cells, at, relative
 
 #: "Near" the fair share: within this part of it.
 NEAR = 0.25
 #: Below so many seeds the approximation of chi-square is poor.
 LEAST_FOR_DEVIATION = 4
 NOT_NEGOTIATED, NEGOTIATED_ECN, EARLY = "hosts do not negotiate ECN", "hosts negotiate ECN", "first 9 s of a run"
+
+_found = Claims(ID)
 
 By = dict[int, Cell]
 Share = Callable[[Cell, str, int], Array]
@@ -93,29 +95,14 @@ def _without(by: By, of: Share) -> list[Finding]:
         least = np.minimum(away["bbr"], away["vegas"]) - np.maximum(away["cubic"], away["reno"])
         nearer.append((f"at {n} pairs", stats.mean(least)))
     shares = {c: f"{LABELS[c]} {_shares(by, of, c)}" for c in STUDIED}
-    judged = judge(near, 2)
+    judged, at = judge(near, 2), ", ".join(map(str, by))
+    ours = f"of the fair share at {at} pairs: {shares['cubic']}; {shares['reno']}"
+    within = sum(one.low > 0 for _, one in near)
+    gap = f"nearest of BBR, Vegas less farthest of Cubic, Reno: {_listed(nearer, 2)}"
     return [
-        Finding.of(
-            "Without ECN Cubic and Reno share nearly ideally (within a quarter of the fair share)",
-            judged,
-            "no number",
-            f"near in {sum(one.low > 0 for _, one in near)} of {len(near)} cells; {judged.text}",
-            f"of the fair share at {', '.join(map(str, by))} pairs: {shares['cubic']}; {shares['reno']}",
-        ),
-        Finding.of(
-            "Without ECN BBR and Vegas are dispersed far from the fair share (more than a quarter of it)",
-            judge(far, 2),
-            "no number, no side",
-            "Vegas lies below in every run; on which side BBR lies depends on the run's length (table below)",
-            f"{shares['bbr']}; {shares['vegas']}",
-        ),
-        Finding.of(
-            "Without ECN Cubic and Reno lie nearer to the fair share than BBR and Vegas",
-            judge(nearer, 2),
-            "no number",
-            "BBR (version 1) keeps twice its estimate of the path in flight; Vegas gives way to a standing queue",
-            f"nearest of BBR, Vegas less farthest of Cubic, Reno: {_listed(nearer, 2)}",
-        ),
+        _found("near", judged, ours, near=within, cells=len(near), least=judged.text),
+        _found("far", judge(far, 2), f"{shares['bbr']}; {shares['vegas']}"),
+        _found("nearer", judge(nearer, 2), gap),
     ]
 
 
@@ -126,39 +113,22 @@ def _closer(none: By, red: By, of: Share) -> Finding:
         for n in none
         if n in red
     ]
-    p = (
-        stats.holm([stats.p_value(one) for _, one in gains])
-        if all(one.n > 1 for _, one in gains)
-        else [1.0] * len(gains)
-    )
+    p = [1.0] * len(gains)
+    if all(one.n > 1 for _, one in gains):
+        p = stats.holm([stats.p_value(one) for _, one in gains])
     decided = sorted((value, one.mean > 0) for value, (_, one) in zip(p, gains, strict=True) if value < LEVEL)
     closer = sum(sign for _, sign in decided)
-    verdict: Verdict = (
-        "held"
-        if 2 * closer > len(gains)
-        else "not held"
-        if 2 * (len(decided) - closer) > len(gains)
-        else "inconclusive"
-    )
+    verdict: Verdict = "inconclusive"
+    if 2 * max(closer, len(decided) - closer) > len(gains):
+        verdict = "held" if 2 * closer > len(gains) else "not held"
     judged = Judged(verdict, "", None if verdict == "inconclusive" else max(value for value, _ in decided))
-    return Finding.of(
-        "With ECN and RED the shares come closer to one another in most cases",
-        judged,
-        "no number",
-        f"BBR version 1 answers neither marks nor these losses and has {_shares(red, of, 'bbr')} of the fair share with RED; Linux 6.1 itself does the same",
-        f"mean distance from the fair share, without less with: {_listed(gains, 2)}",
-    )
+    ours = f"mean distance from the fair share, without less with: {_listed(gains, 2)}"
+    return _found("closer", judged, ours, bbr=_shares(red, of, "bbr"))
 
 
 def _alike(red: By, of: Share) -> Finding:
-    judged = judge(_off(red, of, STUDIED, -1), 2)
-    return Finding.of(
-        "With ECN and RED the four controls behave alike (all within a quarter of the fair share)",
-        judged,
-        "no number",
-        "not held on Linux 6.1 either; neither round trip, length of run nor segmentation offload changes it (What if), and the paper gives no values",
-        f"Jain's index {', '.join(stats.mean(cell.jain).format(2) for cell in red.values())}; {judged.text}",
-    )
+    judged, index = judge(_off(red, of, STUDIED, -1), 2), [stats.mean(cell.jain).format(2) for cell in red.values()]
+    return _found("alike", judged, f"Jain's index {', '.join(index)}; {judged.text}")
 
 
 def _fewer_each(none: By, red: By) -> Finding:
@@ -166,28 +136,16 @@ def _fewer_each(none: By, red: By) -> Finding:
     steps = []
     for name, by in (("no ECN", none), ("ECN", red)):
         mean = {n: np.mean([cell.mbit[c] for c in STUDIED], axis=0) for n, cell in by.items()}
-        steps += [
-            (f"{name}, {a} less {b} pairs", stats.paired_difference(mean[a], mean[b]))
-            for a, b in pairwise(sorted(mean))
-        ]
+        for a, b in pairwise(sorted(mean)):
+            steps.append((f"{name}, {a} less {b} pairs", stats.paired_difference(mean[a], mean[b])))
     judged = judge(steps)
-    return Finding.of(
-        "A pair gets less throughput the more pairs there are",
-        judged,
-        "no number",
-        "the link's rate is shared",
-        f"{judged.text} Mbit/s",
-    )
+    return _found("fewer", judged, f"{judged.text} Mbit/s")
 
 
 def _total(none: By, red: By) -> Finding:
     cells = [(f"{name}, {n} pairs", cell) for name, by in (("no ECN", none), ("ECN", red)) for n, cell in by.items()]
-    judged = judge(
-        [(f"utilisation - 0.95, {name}", stats.mean(np.array(cell.utilisation) - 0.95)) for name, cell in cells], 3
-    )
-    return Finding.of(
-        "The link alone sets the total (over 95 % used)", judged, "no number", "no case leaves the link idle"
-    )
+    spare = [(f"utilisation - 0.95, {name}", stats.mean(np.array(cell.utilisation) - 0.95)) for name, cell in cells]
+    return _found("total", judge(spare, 3))
 
 
 def _dropped(red: By, as_linux: bool) -> Finding:
@@ -195,13 +153,10 @@ def _dropped(red: By, as_linux: bool) -> Finding:
     judged = judge(drops, 0)
     if any(one.high < 1 for _, one in drops):  # an interval about nothing lies on zero, not below it
         judged = Judged("not held", "", 0.0)
-    why = (
-        "RED drops what it would mark: no host asks for ECN, which is Linux's default and what the text complains of"
-        if as_linux
-        else "every segment of data is ECN-capable and the limit is far; only SYNs are dropped, if any"
-    )
-    text = "With ECN and RED packets are still dropped, at every number of pairs"
-    return Finding.of(text, judged, "no number", why, f"packets dropped in a run: {_listed(drops, 0)}")
+    why = "every segment of data is ECN-capable and the limit is far; only SYNs are dropped, if any"
+    if as_linux:
+        why = "RED drops what it would mark: no host asks for ECN, which is Linux's default and what the text complains of"
+    return _found("dropped", judged, f"packets dropped in a run: {_listed(drops, 0)}", why=why)
 
 
 def _chi_square(p: float, df: int) -> float:
@@ -214,17 +169,16 @@ def _chi_square(p: float, df: int) -> float:
 def _deviation(none: By, red: By) -> Finding:
     """The deviation of a pair's throughput between runs, at the least number of pairs: there each control has one pair."""
     paper = 70.0
+    least = min(none)
     values = {
-        f"{LABELS[c]}, {name}, {min(by)} pairs": stats.mean(by[min(by)].mbit[c])
+        f"{LABELS[c]}, {name}, {least} pairs": stats.mean(by[least].mbit[c])
         for name, by in (("no ECN", none), ("ECN", red))
         for c in STUDIED
     }
-    text = "Standard deviation of a pair's throughput between runs is about 70 Mbit/s"
-    why = "the simulated hosts do not share one PC, which is where the paper's noise must come from"
     if any(one.n < LEAST_FOR_DEVIATION for one in values.values()):
-        return Finding(text, "inconclusive", "too few seeds", "about 70 Mbit/s", why)
+        return _found("deviation", Judged("inconclusive", "too few seeds"))
     name, most = max(values.items(), key=lambda one: one[1].sd)
     df = most.n - 1
     low, high = (most.sd * math.sqrt(df / _chi_square(p, df)) for p in (0.975, 0.025))
     verdict: Verdict = "not held" if high < paper / 2 else "held" if paper / 2 <= low else "inconclusive"
-    return Finding(text, verdict, f"largest: {most.sd:.0f} [{low:.0f}, {high:.0f}] Mbit/s ({name})", "about 70 Mbit/s", why)  # fmt: skip
+    return _found("deviation", Judged(verdict, f"largest: {most.sd:.0f} [{low:.0f}, {high:.0f}] Mbit/s ({name})"))

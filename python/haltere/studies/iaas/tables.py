@@ -8,9 +8,8 @@ import numpy as np
 
 from ...analysis import stats
 from ...report.document import Table
-from .common import CASES, LABELS, READ_AT_MS, STUDIED, Cells, fair_mbit, relative
+from .cells import CASES, LABELS, OTHER_DELAYS, READ_AT_MS, STUDIED, Cells, fair_mbit, relative
 from .findings import NEAR, side
-from .runs import OTHER_DELAYS
 
 
 def _of(cells: Cells, cases: Sequence[str]) -> Cells:
@@ -25,26 +24,6 @@ def shares(cells: Cells, cases: Sequence[str], name: str = "shares") -> Table:
         rows.append([CASES[case], str(pairs), f"{fair_mbit(pairs):.1f}", *means, stats.mean(cell.jain).format(3)])
     columns = ["case", "pairs", "fair share", *(LABELS[c] for c in STUDIED), "Jain's index"]
     return Table(name, "Mean throughput of a pair, by control (Mbit/s)", columns, rows)
-
-
-def more(cells: Cells) -> Table:
-    """Queue, losses and marks."""
-    rows = []
-    for (_, case, pairs), cell in _of(cells, list(CASES)).items():
-        shown = (
-            (cell.utilisation, 3),
-            (cell.delay_ms, 2),
-            (cell.p95_delay_ms, 2),
-            (cell.drops, 0),
-            (cell.retransmitted, 2),
-            (cell.marked, 1),
-            (cell.starved, 1),
-        )
-        rows.append([CASES[case], str(pairs), *(stats.mean(v).format(d) for v, d in shown)])
-    columns = [
-        "case", "pairs", "utilisation", "queueing delay (ms)", "its 95th percentile (ms)", "dropped packets", "retransmitted (%)", "marked (%)", "starved flows",
-    ]  # fmt: skip
-    return Table("more", "Queue, losses and marks", columns, rows, "Starved: under 1 % of the fair share.")
 
 
 def by_length(cells: Cells, seconds: float) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from .detectors import METHODS, MSCM, MSCM_BY_PLACE, PAIRS, PHIS, RED_CPI, SBD, 
 from .sides import NAMES, PATHS, Side
 
 _BOTH = ("redundant", "red")
+#: How boxes are drawn.
+_BOX: dict[str, Any] = {f"{part}props": {"color": plot.PALETTE[0]} for part in ("box", "whisker", "cap")}
+_BOX["medianprops"] = {"color": plot.PALETTE[1], "linewidth": 1.6}
 
 
 def figures(folder: Path, sides: dict[str, Side], detectors: Sequence[Detector]) -> list[Figure]:
@@ -34,27 +38,10 @@ def _coefficients(detectors: Sequence[Detector], stem: Path) -> Figure:
     places = range(1, len(PAIRS) + 1)
     for axes, method in zip(panels, shown, strict=True):
         values = [detectors[method].all(pair) for pair in PAIRS]
-        axes.boxplot(
-            [v if len(v) else [math.nan] for v in values],
-            showfliers=False,
-            whis=(5, 95),
-            widths=0.55,
-            boxprops={"color": plot.PALETTE[0]},
-            medianprops={"color": plot.PALETTE[1], "linewidth": 1.6},
-            whiskerprops={"color": plot.PALETTE[0]},
-            capprops={"color": plot.PALETTE[0]},
-        )
+        axes.boxplot([v if len(v) else [math.nan] for v in values], showfliers=False, whis=(5, 95), widths=0.55, **_BOX)
         if method == RED_CPI:
             # The text's only values: medians of 0, and most values very close to 1.
-            axes.plot(
-                places,
-                [0, 0, 1],
-                "D",
-                markersize=5,
-                markerfacecolor="white",
-                markeredgecolor="#222222",
-                label="paper's text",
-            )
+            axes.plot(places, [0, 0, 1], "D", markersize=5, markerfacecolor="white", markeredgecolor="#222222", label="paper's text")  # fmt: skip
             axes.legend(fontsize=8, loc="lower left", frameon=False)
         axes.set_xticks(places, list(PAIRS.values()))
         axes.axhline(0.8, color="#B0B0B0", linewidth=0.8, linestyle="--")

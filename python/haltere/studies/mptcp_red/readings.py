@@ -11,80 +11,20 @@ import numpy as np
 from ...analysis import stats
 from ...api import Scenario
 from ...report.document import Table
-from ..base import Finding, Options, readings_table
+from ..base import Finding, Options, expected, readings_table
 from .detectors import Detector, detectors
 from .findings import detector_findings, findings
-from .sides import SCHEDULER, Side, sides
+from .sides import Side, sides
 
-#: Readings by group: what each sets.
 Groups = Mapping[str, Mapping[str, Mapping[str, Any]]]
-
-_QUEUE = "topology.multipath.bottleneck"
-_MAIN, _CROSS = "traffic[1].rate", "traffic[0].rate"
-_ROWS = ("wifi", "cellular", "bottleneck", "others")
-#: Jitter of the primary reading (main.toml).
-_JITTER = "100us"
-
-
-def jitter(of: str) -> dict[str, Any]:
-    """That jitter on every link."""
-    return {f"topology.multipath.{row}": {"jitter": of} for row in _ROWS}
-
-
-def _wireless(rates: tuple[str, str, str], delays: tuple[str, str, str], every: str) -> dict[str, Any]:
-    """A link that is well, bad for a second, and fair for a second, over and over."""
-    steps = zip(("0s", "2s", "3s"), rates, delays, strict=True)
-    return {
-        "schedule": [{"at": at, "rate": rate, "delay": delay} for at, rate, delay in steps],
-        "schedule_repeat": every,
-        "jitter": _JITTER,
-    }
-
-
-def _bounded(main: int, cross: int) -> dict[str, Any]:
-    return {_MAIN: f"{main}Mbit", _CROSS: f"{cross}Mbit", "traffic[0].packet": "1408B"}
-
-
-def _red(**changes: Any) -> dict[str, Any]:
-    return {"sweep": {SCHEDULER: ["redundant", {"kind": "red", **changes}]}}
-
-
-_FIRST = "traffic[1].multipath.correlators[0]"
-
-#: Rates of the stream and of a cross connection with a bound, in Mbit/s: one copy fits the bottleneck of 20 Mbit/s, two do not.
-CROSS: dict[str, Mapping[str, Any]] = {
-    "8, cross 5": _bounded(8, 5),
-    "6, cross 8": _bounded(6, 8),
-    "6, cross 10": _bounded(6, 10),
+#: Readings by group: what each sets.
+READINGS: Groups = {
+    group: {name: {key: None if value == "none" else value for key, value in of.items()} for name, of in each.items()}
+    for group, each in expected("mptcp-red")["readings"].items()
 }
-JITTERS: dict[str, Mapping[str, Any]] = {
-    "no jitter": jitter("0s"),
-    "50 us": jitter("50us"),
-    "200 us": jitter("200us"),
-}
-#: What is set for each: the paper gives neither the stream nor the queues nor the cross connection's scheduler nor its hosts' noise.
-READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
-    "rates in Mbit/s of the stream and of a bounded cross connection": CROSS,
-    "jitter of a link, and the scheduler": {
-        **JITTERS,
-        "samples where there is room": {_FIRST: {"kind": "red_cpi", "sampling": "opportunity"}},
-        "pairwise rule": _red(rule="pairwise"),
-    },
-    "traffic, queues and links": {
-        "1 Mbit/s": {_MAIN: "1Mbit"},
-        "12 Mbit/s": {_MAIN: "12Mbit"},
-        "endless": {_MAIN: None},
-        "100 packets": {_QUEUE: {"jitter": _JITTER, "queue": {"kind": "drop_tail", "limit": "100p"}}},
-        "1 BDP": {_QUEUE: {"jitter": _JITTER, "queue": {"kind": "drop_tail", "limit": "1bdp"}}},
-        "varying links": {
-            "topology.multipath.wifi": _wireless(("150Mbit", "15Mbit", "60Mbit"), ("5ms", "15ms", "8ms"), "4s"),
-            "topology.multipath.cellular": _wireless(("100Mbit", "10Mbit", "40Mbit"), ("15ms", "45ms", "25ms"), "5s"),
-        },
-        "cross by round robin": {"traffic[0].multipath": {"scheduler": "round_robin"}},
-    },
-}
-
-SEEDS = 4
+#: Those with a bounded cross connection, and those with another jitter.
+CROSS, JITTERS = (list(READINGS[group])[:3] for group in list(READINGS)[:2])
+SEEDS = 10
 
 
 @dataclass
@@ -117,7 +57,7 @@ def verdict_tables(primary: Sequence[Finding], by_group: Mapping[str, list[Findi
     for number, (group, found) in enumerate(by_group.items(), 1):
         tested = {one.text for one in found}
         table = readings_table([one for one in primary if one.text in tested] + found)
-        note = f"{seeds} seeds for each reading but the primary one."
+        note = f"{seeds} seeds for each reading but the primary one. {table.note}"
         out.append(replace(table, name=f"readings-{number}", title=f"Verdicts: {group}", note=note))
     return out
 

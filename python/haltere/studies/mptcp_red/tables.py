@@ -92,16 +92,6 @@ def path_table(sides: dict[str, Side]) -> Table:
         for path, letter in enumerate(PATHS):
             cells = [stats.mean(sides[name].of(measure, path)).format(digits) for measure, digits in measured]
             rows.append([label if path == 0 else "", letter, *cells])
-    columns = [
-        "scheduler",
-        "path",
-        "NMR",
-        "NCAD",
-        "NCR",
-        "mean SRTT (ms)",
-        "max SRTT (ms)",
-        "Mbit/s",
-        "min Mbit/s",
-    ]
+    columns = ["scheduler", "path", "NMR", "NCAD", "NCR", "mean SRTT (ms)", "max SRTT (ms)", "Mbit/s", "min Mbit/s"]
     note = "NMR: replicas. NCAD: duplicate ACKs. NCR: retransmissions. min Mbit/s: the least of a second."
     return Table("paths", "Figures 8 to 10 in numbers, a run", columns, rows, note, left=2)

@@ -176,9 +176,11 @@ def _served(study: Study) -> Figure:
     return _saved(fig, panels, _stem(study, "served"), caption)
 
 
-def _points(axes: Any, x: Array, values: Sequence[stats.Mean], colour: str, label: str, marker: str = "s") -> None:
-    halves = [0.0 if np.isnan(v.half) else v.half for v in values]
-    axes.errorbar(x, [v.mean for v in values], yerr=halves, fmt=marker, markersize=5, color=colour, elinewidth=1.2, capsize=3, label=label)  # fmt: skip
+def _points(axes: Any, x: Any, values: Sequence[stats.Mean], colour: str, label: str, across: bool = False) -> None:
+    """Means with their intervals; ``across``: against the vertical axis."""
+    means, halves = [v.mean for v in values], [0.0 if np.isnan(v.half) else v.half for v in values]
+    at = {"x": means, "y": x, "xerr": halves} if across else {"x": x, "y": means, "yerr": halves}
+    axes.errorbar(**at, fmt="s", markersize=5, color=colour, elinewidth=1.3, capsize=3, label=label)
 
 
 def changes(study: Study) -> Figure:
@@ -186,32 +188,12 @@ def changes(study: Study) -> Figure:
     rows = {"primary reading": study.of(PRIMARY), **study.changes}
     fig, (axes,) = plot.figure(1, 1, width=6.4, height=1.4 + 0.27 * len(rows))
     y = np.arange(len(rows), dtype=np.float64)
-    values = [study.rafle_less_ideal(cells)[1] for cells in rows.values()]
-    halves = [0.0 if np.isnan(v.half) else v.half for v in values]
-    for edge in (-5, 5):
-        axes.axvline(
-            edge, color="#222222", linestyle="--", linewidth=0.8, label="equal within 5 %" if edge > 0 else None
-        )
-    axes.errorbar(
-        [v.mean for v in values],
-        y,
-        xerr=halves,
-        fmt="s",
-        markersize=5,
-        color=plot.PALETTE[0],
-        elinewidth=1.4,
-        label="Ours",
+    for edge, label in ((-5, None), (5, "equal within 5 %")):
+        axes.axvline(edge, color="#222222", linestyle="--", linewidth=0.8, label=label)
+    _points(
+        axes, y, [study.rafle_less_ideal(cells)[1] for cells in rows.values()], plot.PALETTE[0], "Ours", across=True
     )
-    axes.plot(
-        [-0.4],
-        [0],
-        "D",
-        markersize=5,
-        markerfacecolor="white",
-        markeredgecolor="#222222",
-        linestyle="none",
-        label="Paper",
-    )
+    axes.plot([-0.4], [0], "D", markersize=5, markerfacecolor="white", markeredgecolor="#222222", label="Paper")
     axes.set_yticks(y, list(rows))
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(False, axis="y")
@@ -224,37 +206,27 @@ def changes(study: Study) -> Figure:
 
 def lengths(study: Study) -> Figure:
     """Drop tail's first bucket and RAFLE's gain by length of the queues."""
-    fig, panels = plot.figure(1, 2, width=WIDTH, height=3.0)
-    x = sorted(study.lengths)
-    given = study.given["table2"]
-    for colour, (key, measure) in zip(plot.PALETTE, (("mean", bucket_mean(0)), ("sd", bucket_sd(0))), strict=False):
-        _points(
-            panels[0],
-            np.array(x),
-            [stats.mean(study.lengths[n][DROP_TAIL].over(measure)) for n in x],
-            colour,
-            {"mean": "Mean", "sd": "Deviation"}[key],
-        )
-        panels[0].axhline(given[key][DROP_TAIL][0], color=colour, linestyle="--", linewidth=1.0)
-    for colour, service in zip(plot.PALETTE[2:], SERVICES, strict=False):
+    fig, (left, right) = plot.figure(1, 2, width=WIDTH, height=3.0)
+    x, given = sorted(study.lengths), study.given
+    lines = []
+    for key, label, measure in (("mean", "Mean", bucket_mean(0)), ("sd", "Deviation", bucket_sd(0))):
+        ours = [stats.mean(study.lengths[n][DROP_TAIL].over(measure)) for n in x]
+        lines.append((left, label, ours, given["table2"][key][DROP_TAIL][0]))
+    for service in SERVICES:
         name = f"rafle/{service}"
-        _points(
-            panels[1],
-            np.array(x),
-            [study.gain(study.lengths[n], name, bucket_mean(0)) for n in x],
-            colour,
-            LABELS[name],
-        )
-        panels[1].axhline(study.given["table3"]["mean"][name], color=colour, linestyle="--", linewidth=1.0)
-    panels[1].axhline(0, color="#222222", linewidth=0.8)
-    for axes, text, unit in zip(
-        panels, ("Drop tail", "RAFLE"), ("files up to 100 KB (s)", "gain over drop tail (%)"), strict=True
-    ):
+        ours = [study.gain(study.lengths[n], name, bucket_mean(0)) for n in x]
+        lines.append((right, LABELS[name], ours, given["table3"]["mean"][name]))
+    for colour, (axes, label, ours, paper) in zip(plot.PALETTE, lines, strict=False):
+        _points(axes, x, ours, colour, label)
+        axes.axhline(paper, color=colour, linestyle="--", linewidth=1.0)
+    right.axhline(0, color="#222222", linewidth=0.8)
+    left.set_ylim(bottom=0)
+    texts = (("Drop tail", "files up to 100 KB (s)"), ("RAFLE", "gain over drop tail (%)"))
+    for axes, (text, unit) in zip((left, right), texts, strict=True):
         plot.title(axes, text)
         plot.log_ticks(axes, [50, 100, 200, 500, 1000, 2000])
         axes.set_xlabel("length of every queue (packets)")
         axes.set_ylabel(unit)
-    panels[0].set_ylim(bottom=0)
     caption = "What if: files up to 100 KB by the length of the queues, which the paper does not state, with 95 % intervals. Dashed: the paper's value."
-    plot.legend(fig, panels)
+    plot.legend(fig, [left, right])
     return plot.saved(fig, _stem(study, "lengths"), caption)

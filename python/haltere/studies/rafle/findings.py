@@ -8,11 +8,12 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.stats import Mean
-from ..base import LEVEL, Finding, Judged, judge, judge_size, weakest, within
+from ..base import LEVEL, Claims, Finding, Judged, judge, judge_size, weakest, within
 from .router import DROP_TAIL, LABELS, PAPERS, PRIMARY, SERVICES
 from .study import EARLY_FILES, EARLY_S, Study, deviation_above
 from .tasks import bucket_mean, bucket_sd, chance_of_contrast, last_end
 
+_found = Claims("rafle")
 CLASSED = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
 #: Table 2 is met where ours is within a quarter of the paper's.
 NEAR = float(np.log10(1.25))
@@ -40,27 +41,22 @@ def _numbers(given: dict[str, float]) -> str:
 
 def _table2(study: Study, reading: str, key: str) -> Finding:
     """All 25 means, or all 25 deviations, of table 2."""
-    cells = study.of(reading)
+    cells, paper = study.of(reading), np.array(list(study.given["table2"][key].values()))
     ratios = {place: stats.mean(values) for place, values in study.table2(cells, key).items()}
     judged = judge([(LABELS[name], replace(r, mean=NEAR - abs(r.mean))) for (name, _), r in ratios.items()])
     near = sum(abs(one.mean) <= NEAR for one in ratios.values())
     (name, bucket), worst = max(ratios.items(), key=lambda one: abs(one[1].mean))
-    what = {"mean": "means", "sd": "deviations"}[key]
-    return Finding.of(
-        f"Table 2: the 25 {what} (each within a quarter of the paper's)",
-        judged,
-        f"{min(min(row) for row in study.given['table2'][key].values()):.0f} to {max(max(row) for row in study.given['table2'][key].values()):.0f} s",
-        f"farthest: {LABELS[name]}, {bucket * 100}-{bucket * 100 + 100} KB, {10**worst.mean:.2f} times; the length of the queues decides (What if)",
-        f"{near} of {len(ratios)} within a quarter; on average by a factor of {study.factor(cells, key):.2f}",
-    )
+    values = {"what": {"mean": "means", "sd": "deviations"}[key], "low": paper.min(), "high": paper.max()}
+    values |= {"queue": LABELS[name], "bucket": f"{100 * bucket}-{100 * bucket + 100}", "times": 10**worst.mean}
+    ours = f"{near} of {len(ratios)} within a quarter; on average by a factor of {study.factor(cells, key):.2f}"
+    return _found("table2", judged, ours, **values)
 
 
 def _early(study: Study, reading: str) -> Finding:
     """Figure 5 over its first seconds: is there a time at which RAFLE has served twice as many files?"""
     cells = study.of(reading)
-    over = [
-        (at, stats.mean([value - 2 for value in values])) for at, values in study.done_early(cells, "rafle/priority")
-    ]
+    early = study.done_early(cells, "rafle/priority")
+    over = [(at, stats.mean([value - 2 for value in values])) for at, values in early]
     at, most = max(over, key=lambda one: one[1].mean)
     p = stats.holm([stats.p_value(one) if one.mean > 0 else 1.0 for _, one in over])
     judged = Judged("inconclusive", "")
@@ -69,146 +65,78 @@ def _early(study: Study, reading: str) -> Finding:
     elif most.n > 1 and all(one.high < 0 for _, one in over):
         judged = Judged("not held", "", max(stats.p_value(one) for _, one in over))
     ideal = max(float(np.mean(values)) for _, values in study.done_early(cells, "ideal/priority"))
-    return Finding.of(
-        "Figure 5: in the first seconds RAFLE under priority has served almost three times as many files as drop tail (at least twice at some time)",
-        judged,
-        "almost 3",
-        f"RAFLE calls {np.mean(cells['rafle/priority'].rates()[1]):.0%} of the packets of long flows long, so at the start nearly all wait in one queue; "
-        f"ideal under priority: up to {ideal:.1f} times",
-        f"at most {replace(most, mean=most.mean + 2).format(2)} times until {EARLY_S[1]:g} s, at {at:g} s; from {over[0][0]:g} s, by which drop tail has served {EARLY_FILES} files",
+    ours = (
+        f"at most {replace(most, mean=most.mean + 2).format(2)} times until {EARLY_S[1]:g} s, at {at:g} s; from {over[0][0]:g} s, "
+        f"by which drop tail has served {EARLY_FILES} files"
     )
+    return _found("early", judged, ours, long=np.mean(cells["rafle/priority"].rates()[1]), ideal=ideal)
 
 
 def _first(study: Study, reading: str) -> list[Finding]:
+    """Experiment 1."""
+    both = [_table2(study, reading, key) for key in ("mean", "sd")]
+    return [*both, *_table_3(study, reading), *_figures_3_and_4(study, reading), _early(study, reading)]
+
+
+def _table_3(study: Study, reading: str) -> list[Finding]:
     cells, given = study.of(reading), study.given["table3"]
     mean = {name: cells[name].over(bucket_mean(0)) for name in (DROP_TAIL, *CLASSED)}
-    gains = {name: study.gain(cells, name, bucket_mean(0)) for name in CLASSED}
-    sds = {name: study.gain(cells, name, bucket_sd(0)) for name in CLASSED}
+    gains, sds = ({n: study.gain(cells, n, of(0)) for n in CLASSED} for of in (bucket_mean, bucket_sd))
     less, part = study.rafle_less_ideal(cells)
-    order = [("ideal/priority", "rafle/priority"), ("rafle/priority", "run2c/priority")]
-    steps = [(f"{LABELS[b]} less {LABELS[a]}", stats.paired_difference(mean[b], mean[a])) for a, b in order]
-    share = study.part_of_ideal(cells)
+    pairs = [("ideal/priority", "rafle/priority"), ("rafle/priority", "run2c/priority")]
+    steps = [(f"{LABELS[b]} less {LABELS[a]}", stats.paired_difference(mean[b], mean[a])) for a, b in pairs]
+    share, paper = study.part_of_ideal(cells), given["mean"]["rafle/priority"]
+    own = stats.mean(cells[DROP_TAIL].over(bucket_sd(0))).format(0)
+    wide = weakest([judge_size(sds[name], given["sd"][name]) for name in CLASSED])
+    slowest = LABELS[min(gains, key=lambda name: gains[name].mean)]
+    shown = "; ".join(f"{name} {value.format(1)} s" for name, value in steps)
+    size = judge_size(gains["rafle/priority"], paper)
+    return [
+        _found("abstract_mean", size, f"{gains['rafle/priority'].format(1)} %", paper=paper),
+        _found("as_ideal", within(part, -5, 5), f"{less.format(1)} s, {part.format(1)} %"),
+        _found("all_faster", judge(list(gains.items())), f"gains {_range(gains)}", paper=_numbers(given["mean"]), slowest=slowest),
+        _found("order", judge(steps), shown),
+        _found("two_thirds", within(share, 1 / 2, 5 / 6), f"{share.format(2)} of it"),
+        _found("deviation", wide, f"gains {_range(sds, 0)}", paper=_numbers(given["sd"]), own=own),
+    ]  # fmt: skip
+
+
+def _figures_3_and_4(study: Study, reading: str) -> list[Finding]:
+    cells = study.of(reading)
+    wide = {s: cells[f"rafle/{s}"].over(deviation_above(1e6)) for s in SERVICES}
+    wider = stats.paired_difference(wide["priority"], wide["round_robin"])
     last = {name: cells[name].over(last_end) for name in (DROP_TAIL, *CLASSED)}
     spare = [(LABELS[n], stats.mean(1.05 * np.array(last[DROP_TAIL]) - last[n])) for n in CLASSED]
     tightest = min(spare, key=lambda one: one[1].mean)
-    wide = {s: cells[f"rafle/{s}"].over(deviation_above(1e6)) for s in SERVICES}
-    wider = stats.paired_difference(wide["priority"], wide["round_robin"])
-    away = [
-        (c, *(study.away_from_equal_share(cells, f"{c}/{s}") for s in ("priority", "round_robin")))
-        for c in ("rafle", "ideal")
-    ]
-    nearer = [(LABELS[f"{c}/priority"][:-5], stats.paired_difference(p, r)) for c, p, r in away]
-    slowest = min(gains, key=lambda name: gains[name].mean)
-    deviation = stats.mean(cells[DROP_TAIL].over(bucket_sd(0))).format(0)
+    ends = {n.split("/")[0]: stats.mean(last[n]).format(0) for n in (DROP_TAIL, "rafle/round_robin")}
+    nearer = []
+    for c, label in (("rafle", "RAFLE"), ("ideal", "Ideal")):
+        p, r = (study.away_from_equal_share(cells, f"{c}/{s}") for s in ("priority", "round_robin"))
+        nearer.append((label, stats.paired_difference(p, r)))
+    shown = "; ".join(f"{name} {value.format(1)} tasks nearer" for name, value in nearer)
+    more = f"{wider.format(1)} s more under priority, mean of the buckets"
     return [
-        _table2(study, reading, "mean"),
-        _table2(study, reading, "sd"),
-        Finding.of(
-            "Abstract: RAFLE under priority lowers the mean time of files up to 100 KB by 30 % (drop tail takes as much more)",
-            judge_size(gains["rafle/priority"], given["mean"]["rafle/priority"]),
-            f"{given['mean']['rafle/priority']:.1f} %",
-            "by the paper's own two moments some 14 of 438 files make its drop tail slower (What if)",
-            f"{gains['rafle/priority'].format(1)} %",
-        ),
-        Finding.of(
-            "Table 3: under round robin RAFLE is as fast as ideal for files up to 100 KB (within 5 %)",
-            within(part, -5, 5),
-            "-0.5 s, -0.4 %",
-            "depends on starts within 10 ms and on the number of files up to 16 KB (What if)",
-            f"{less.format(1)} s, {part.format(1)} %",
-        ),
-        Finding.of(
-            "Table 3: every classifier is faster than drop tail for files up to 100 KB",
-            judge(list(gains.items())),
-            _numbers(given["mean"]),
-            f"{LABELS[slowest]} decides; with queues of 650 to 740 packets, at which drop tail has stragglers, all six gain (What if)",
-            f"gains {_range(gains)}",
-        ),
-        Finding.of(
-            "Table 3: under priority ideal is faster than RAFLE, and RAFLE faster than RuN2C",
-            judge(steps),
-            "16.4 and 29.0 s",
-            "RuN2C serves files up to 16 KB first; whether it beats RAFLE depends on the initial window and on the queues (What if)",
-            "; ".join(f"{name} {value.format(1)} s" for name, value in steps),
-        ),
-        Finding.of(
-            "Table 3: under priority RAFLE has two thirds of ideal's gain (a half to five sixths)",
-            within(share, 1 / 2, 5 / 6),
-            "0.70",
-            "ideal gains more here than in the paper, RAFLE about as much",
-            f"{share.format(2)} of it",
-        ),
-        Finding.of(
-            "Table 3: every classifier has less deviation than drop tail, by 180 % and more",
-            weakest([judge_size(sds[name], given["sd"][name]) for name in CLASSED]),
-            _numbers(given["sd"]),
-            f"the paper's drop tail has a deviation of 305 s, ours of {deviation} s: its stragglers (What if)",
-            f"gains {_range(sds, 0)}",
-        ),
-        Finding.of(
-            "Figure 3: above 1 MB RAFLE deviates more under priority than under round robin",
-            judge([("priority less round robin", wider)]),
-            "longer bars",
-            "buckets of one file have no deviation and are left out",
-            f"{wider.format(1)} s more under priority, mean of the buckets",
-        ),
-        Finding.of(
-            "Figure 4: all tasks are done about when drop tail's are (at most 5 % later)",
-            judge(spare),
-            "picture",
-            f"the last file is through at {stats.mean(last[DROP_TAIL]).format(0)} s under drop tail, at {stats.mean(last['rafle/round_robin']).format(0)} s under RAFLE RR",
-            f"least to spare: {tightest[1].format(1)} s, under {tightest[0]}",
-        ),
-        Finding.of(
-            "Figure 4: round robin lies nearer to the equal share than priority (RAFLE, ideal; but from 225 to 410 s)",
-            judge(nearer),
-            "picture",
-            "the paper's equal share puts every file at the middle of its bucket: 438 of 564 end at 225.6 s",
-            "; ".join(f"{name} {value.format(1)} tasks nearer" for name, value in nearer),
-        ),
-        _early(study, reading),
+        _found("wider", judge([("priority less round robin", wider)]), more),
+        _found("all_done", judge(spare), f"least to spare: {tightest[1].format(1)} s, under {tightest[0]}", **ends),
+        _found("nearer", judge(nearer), shown),
     ]
 
 
 def _second(study: Study, reading: str) -> list[Finding]:
-    rafle = study.constancy(reading, "rafle/round_robin")
-    others = [
-        (LABELS[n], stats.paired_difference(study.constancy(reading, n), rafle))
-        for n in (DROP_TAIL, *CLASSED)
-        if n != "rafle/round_robin"
-    ]
+    """Experiment 2."""
+    rafle = "rafle/round_robin"
+    every, own = (DROP_TAIL, *CLASSED), study.constancy(reading, rafle)
+    others = [(LABELS[n], stats.paired_difference(study.constancy(reading, n), own)) for n in every if n != rafle]
     above = {n: stats.mean(study.steady_gains(reading, n, slice(1, None))) for n in CLASSED}
-    served = stats.mean(study.steady_gains(reading, "rafle/round_robin"))
-    drifts = {n: study.drift(reading, n)[1] for n in (DROP_TAIL, *CLASSED)}
+    served, paper = stats.mean(study.steady_gains(reading, rafle)), study.given["table4"][rafle]
+    drifts = {n: study.drift(reading, n)[1] for n in every}
+    constant = judge(others)
+    alike, steady = (weakest([within(one, -10, 10) for one in of.values()]) for of in (above, drifts))
     return [
-        Finding.of(
-            "Abstract: RAFLE under round robin serves 14 % more files up to 100 KB in steady state",
-            judge_size(served, study.given["table4"]["rafle/round_robin"]),
-            f"{study.given['table4']['rafle/round_robin']:.1f} %",
-            "within what random files alone give three runs; at every length of the queues RAFLE serves fewer (What if)",
-            f"{served.format(1)} %",
-        ),
-        Finding.of(
-            "Figure 6: RAFLE under round robin keeps the number of active tasks most constant",
-            judge(others),
-            "picture",
-            "RuN2C keeps nearly all tasks transferring, because control connections are short to it",
-            f"deviation over time of the others less RAFLE's: {judge(others).text} tasks",
-        ),
-        Finding.of(
-            "Figure 7: above 100 KB all queues serve about the same number of files (within 10 %)",
-            weakest([within(value, -10, 10) for value in above.values()]),
-            "picture",
-            "the link is busy under every queue; where fewer files are done, more are sent in part",
-            f"more than drop tail: {_range(above)}",
-        ),
-        Finding.of(
-            "Section 6: experiment 2 is stationary (as many small files in the last 1000 s as in the first, within 10 %)",
-            weakest([within(drift, -10, 10) for drift in drifts.values()]),
-            "assumed",
-            "300 tasks share the link, so a file of 4 MB takes 9600 s at an equal share: large files pile up",
-            f"last less first: {_range(drifts, 0)}",
-        ),
+        _found("abstract_served", judge_size(served, paper), f"{served.format(1)} %", paper=paper),
+        _found("constant", constant, f"deviation over time of the others less RAFLE's: {constant.text} tasks"),
+        _found("large", alike, f"more than drop tail: {_range(above)}"),
+        _found("stationary", steady, f"last less first: {_range(drifts, 0)}"),
         _table_4(study, reading),
     ]
 
@@ -226,33 +154,20 @@ def _table_4(study: Study, reading: str) -> Finding:
         text += f"; {', '.join(apart)}" if apart else ""
         if len({judge_size(value, paper).verdict for value in others.values()}) > 1:
             judged = Judged("inconclusive", "")
-    return Finding.of(
-        "Table 4: in steady state round robin serves more small files than priority (three queues each)",
-        judged,
-        f"{paper:.1f} points",
-        f"open: each gain of the paper is within random variation, all six together are not (P = {chance:.1g}); ours depends on what the queues hold",
-        text,
-    )
+    return _found("table4", judged, text, paper=paper, chance=chance)
 
 
 def _memory(study: Study) -> Finding:
     """Whether N = 40 is best by the paper's product, under priority."""
     products = {}
     for n, cell in study.memories["priority"].items():
-        short, long = cell.rates()
-        products[n] = [a * b for a, b in zip(short, long, strict=True)]
+        products[n] = [a * b for a, b in zip(*cell.rates(), strict=True)]
     chosen, paper = study.given["n"], study.given["table1"]
+    mine = products[chosen]
     rest = [
-        (f"N = {chosen} less N = {n}", stats.paired_difference(products[chosen], values))
-        for n, values in products.items()
-        if n != chosen
+        (f"N = {chosen} less N = {n}", stats.paired_difference(mine, v)) for n, v in products.items() if n != chosen
     ]
     best = max(products, key=lambda n: float(np.mean(products[n])))
     theirs = [a * b for a, b in zip(paper["short"], paper["long"], strict=True)]
-    return Finding.of(
-        "Table 1: of all memories N = 40 has the best product of hit rates",
-        judge(rest, 4),
-        f"{theirs[paper['n'].index(chosen)]:.3f}; next: {sorted(theirs)[-2]:.3f}",
-        "N = 40 is an outlier of the paper: without it the paper's rates fall up to N = 60; all of ours fall",
-        f"{stats.mean(products[chosen]).format(3)}; best: N = {best} with {stats.mean(products[best]).format(3)}",
-    )
+    ours = f"{stats.mean(mine).format(3)}; best: N = {best} with {stats.mean(products[best]).format(3)}"
+    return _found("memory", judge(rest, 4), ours, theirs=theirs[paper["n"].index(chosen)], next=sorted(theirs)[-2])

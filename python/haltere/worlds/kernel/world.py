@@ -48,7 +48,6 @@ class Kernel(World):
     place = "in the kernel world"
     beside_the_seed = "In the kernel world a run is a function of scenario, seed and kernel."
     elsewhere = False
-    study_files = "wire"
 
     def __post_init__(self) -> None:
         if self.router not in ROUTERS:

@@ -1,12 +1,13 @@
-"""The runs of the study `iaas`, and what is measured of them."""
+"""The runs of the study `iaas`: which there are, and what is measured of them in a cell, by round-trip time, case and number of pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...analysis import measures, stats
 from ...api import Scenario
@@ -14,24 +15,23 @@ from ...experiment import seconds_of
 from ...runs.records import Point
 from ...runs.results import Results
 from ..base import Options, data, with_axes
-from .common import (
-    CASES,
-    DELAY,
-    ID,
-    LIMIT,
-    NEGOTIATED,
-    OURS,
-    PAIRS,
-    PAPERS,
-    STUDIED,
-    Array,
-    Cell,
-    Cells,
-    Key,
-    fair_mbit,
-    shorter,
-)
 
+Array = NDArray[np.float64]
+
+ID = "iaas"
+PAIRS, LIMIT = "topology.dumbbell.pairs", "topology.dumbbell.bottleneck.queue.limit"
+DELAY, NEGOTIATED = "topology.dumbbell.bottleneck.delay", "tcp.ecn"
+#: The round-trip time at which the paper is read, in milliseconds.
+READ_AT_MS = 1.0
+#: Payload of a full segment to what it takes on the line.
+PAYLOAD = 1448 / 1514
+STUDIED = ("cubic", "reno", "bbr", "vegas")
+LABELS = {"cubic": "Cubic", "reno": "Reno", "bbr": "BBR", "vegas": "Vegas", "dctcp": "DCTCP", "bbr3": "BBRv3"}
+#: The paper's two cases, and RED before hosts that do not negotiate ECN.
+CASES = {"1000p": "no ECN, drop tail of 1000 packets", "red": "ECN, RED", "red_off": "RED, hosts do not negotiate ECN"}
+SHORT = {"1000p": "1000 packets", "red": "ECN, RED", "red_off": "RED, no ECN"}
+PAPERS = ("1000p", "red")
+OURS = ("red_off",)
 WATCHED = "left>right"
 AT_1_MS: Mapping[str, Any] = {DELAY: ["500us"]}
 #: Half of the other round-trip times; their runs are of 20 s, with at most so many seeds, and leave out 8 pairs.
@@ -40,11 +40,52 @@ OTHER_SEEDS = 2
 #: Mininet's shaper passes units of up to 64 kB (segmentation offload), from htb with RED below it. A stand-in: segments of so many bytes.
 OFFLOAD = {"1448 B": "1448B", "21,720 B": "21720B", "62,264 B": "62264B"}
 EARLY_S = (1.0, 9.0)
-STARVED = 0.01
 QUICK_SEEDS = 5
 LEFT_OUT = (
     f"round-trip times other than 1 ms; segments longer than 1448 bytes; 10 of 30 s; all but {QUICK_SEEDS} of 10 seeds"
 )
+
+Key = tuple[float, str, int]
+
+
+@dataclass
+class Cell:
+    """One round-trip time, case and number of pairs: one value a seed in each list."""
+
+    mbit: dict[str, list[float]] = field(default_factory=dict)
+    """Mean throughput of a flow of each control after the warm-up."""
+    early: dict[str, list[float]] = field(default_factory=dict)
+    """The same from second 1 to second 9."""
+    over_time: dict[str, list[Array]] = field(default_factory=dict)
+    """The same in every second of the run."""
+    jain: list[float] = field(default_factory=list)
+    utilisation: list[float] = field(default_factory=list)
+    drops: list[float] = field(default_factory=list)
+    marked: list[float] = field(default_factory=list)
+    """Percent of the packets that the bottleneck sent."""
+
+
+Cells = dict[Key, Cell]
+
+
+def fair_mbit(pairs: int) -> float:
+    """What every pair would have of one gigabit if all had the same, in Mbit/s of payload."""
+    return 1000.0 * PAYLOAD / pairs
+
+
+def relative(cell: Cell, control: str, pairs: int, early: bool = False) -> Array:
+    """Throughput of a control over the fair share, a value a seed: after the warm-up, or from second 1 to 9."""
+    return np.array((cell.early if early else cell.mbit)[control]) / fair_mbit(pairs)
+
+
+def at(cells: Cells, case: str) -> dict[int, Cell]:
+    """The cells of a case at the round-trip time of the study, by number of pairs."""
+    return {pairs: cell for (rtt, name, pairs), cell in cells.items() if rtt == READ_AT_MS and name == case}
+
+
+def shorter(scenario: Scenario, sweep: Mapping[str, Any], warmup: str = "2s", duration: str = "10s") -> Scenario:
+    """A shorter experiment, with these axes of its sweep in place of its own."""
+    return with_axes(scenario.with_values({"warmup": warmup, "duration": duration}), sweep)
 
 
 def _files() -> list[Scenario]:
@@ -122,7 +163,7 @@ def measure(results: Results) -> Cells:
     for done in results.runs:
         point = results.points[done.point]
         key = _key(point)
-        _add(cells.setdefault(key, Cell()), measures.Run(results, done), key[2])
+        _add(cells.setdefault(key, Cell()), measures.Run(results, done))
     order = [*PAPERS, *OURS]
     assert set(order) == set(CASES)
     return dict(sorted(cells.items(), key=lambda one: (one[0][0], order.index(one[0][1]), one[0][2])))
@@ -151,7 +192,7 @@ def _by_second(run: measures.Run) -> dict[str, Array]:
     return out
 
 
-def _add(cell: Cell, run: measures.Run, pairs: int) -> None:
+def _add(cell: Cell, run: measures.Run) -> None:
     for control, values in by_control(run).items():
         cell.mbit.setdefault(control, []).append(float(np.mean(values)))
     for control, seconds in _by_second(run).items():
@@ -159,12 +200,6 @@ def _add(cell: Cell, run: measures.Run, pairs: int) -> None:
         cell.early.setdefault(control, []).append(float(seconds[int(EARLY_S[0]) : int(EARLY_S[1])].mean()))
     rates = run.goodput_mbit()
     cell.jain.append(stats.jain(rates))
-    cell.starved.append(float((rates < STARVED * fair_mbit(pairs)).sum()))
     cell.utilisation.append(run.utilisation(WATCHED))
-    delay = run.queue_delay_ms(WATCHED)
-    cell.delay_ms.append(float(delay.mean()))
-    cell.p95_delay_ms.append(stats.percentile(delay, 95))
     cell.drops.append(float(run.drops(WATCHED)))
-    sent, again = (run.flows[f"{name}_after_warmup"].to_numpy().sum() for name in ("segments_sent", "retransmissions"))
-    cell.retransmitted.append(100.0 * float(again) / max(float(sent), 1.0))
     cell.marked.append(100.0 * run.marks(WATCHED) / max(run.sent(WATCHED), 1))
