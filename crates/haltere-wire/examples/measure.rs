@@ -6,7 +6,7 @@ use haltere_plan::Plan;
 use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, PingPlan};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Rate, Time};
-use haltere_wire::clock::{Monotonic, monotonic_ns};
+use haltere_wire::clock::{Clock, Monotonic, monotonic_ns};
 use haltere_wire::fabric::{Fabric, node_mac};
 use haltere_wire::frame::Frame;
 use haltere_wire::namespace::{HostSettings, Namespace, Topology, node_address, port_name};
@@ -16,7 +16,6 @@ use haltere_wire::router::Router;
 use haltere_wire::schedule::PriorityGuard;
 use haltere_wire::testing::{cable, ethernet, ipv4, link, udp};
 use haltere_wire::{Calibrate, Control, run};
-use nix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,11 +69,6 @@ fn throughput(topology: &Topology, len: usize, forwarder: impl FnOnce(&AtomicBoo
     })
 }
 
-fn thread_cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
-    used.tv_sec() as u64 * 1_000_000_000 + used.tv_nsec() as u64
-}
-
 struct Bell<'a>(&'a AtomicBool, Time);
 
 impl haltere_wire::router::Watch for Bell<'_> {
@@ -103,19 +97,17 @@ fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur,
     let mut router = Router::new(Fabric::new(params).unwrap(), ports.into()).unwrap();
     router.schedule = guard.schedule();
     let mut clock = Monotonic::start(spin).unwrap();
-    let begun = (thread_cpu_ns(), monotonic_ns());
     router.run(&mut clock, &mut Bell(stop, Time::ZERO), Dur::ZERO).unwrap();
-    let share = (thread_cpu_ns() - begun.0) as f64 / (monotonic_ns() - begun.1) as f64;
-    let books = router.snapshot(Time::NEVER);
-    let late = &books.lateness;
+    let counters = router.snapshot(clock.now());
+    let late = &counters.lateness;
     println!(
         "      {}: late mean {} p99 {} max {}, unaccounted {}, {:.1} % of a core",
-        books.schedule.name(),
+        counters.schedule.name(),
         late.mean(),
         late.quantile(0.99),
         late.max(),
-        books.unaccounted(),
-        share * 100.0
+        counters.unaccounted(),
+        counters.cpu_share() * 100.0
     );
 }
 
@@ -242,7 +234,7 @@ fn ping() {
             rtts.len(),
             at(0.5),
             at(0.99),
-            outcome.router_cpu * 100.0
+            outcome.router.cpu_share() * 100.0
         );
     }
 }

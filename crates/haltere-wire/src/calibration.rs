@@ -138,7 +138,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
         lost: idle.record.flows[0].packets_sent - idle.record.flows[0].packets_received,
         unqueued: outside(&idle),
         offloaded: offloaded(&idle),
-        cpu: idle.router_cpu,
+        cpu: idle.router.cpu_share(),
     };
     if let Some((rate, link)) = slowest {
         let loaded = run_in(&loaded_plan(plan, flow, rate), topology, control)?;
@@ -149,7 +149,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
         result.link = Some((plan.links[link].name.clone(), rate, Rate::of(Bytes::new(packets * packet), window)));
         result.unqueued += outside(&loaded);
         result.offloaded += offloaded(&loaded);
-        result.cpu = loaded.router_cpu;
+        result.cpu = loaded.router.cpu_share();
     }
     Ok(result)
 }

@@ -26,11 +26,25 @@ pub trait Clock {
     fn sleep(&mut self, until: Option<Time>, wake: &[BorrowedFd<'_>]) -> io::Result<u64>;
 }
 
+fn read_ns(clock: Id) -> u64 {
+    // The call cannot fail for the clocks below on Linux.
+    let t = clock_gettime(clock).unwrap_or(TimeSpec::new(0, 0));
+    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+}
+
 /// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of the machine share.
 pub fn monotonic_ns() -> u64 {
-    // The call cannot fail for this clock on Linux.
-    let t = clock_gettime(Id::CLOCK_MONOTONIC).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
-    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+    read_ns(Id::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of the wall clock since 1970. The kernel's stamps on packets have this clock.
+pub fn wall_ns() -> u64 {
+    read_ns(Id::CLOCK_REALTIME)
+}
+
+/// Processor time of the calling thread, its work in the kernel included.
+pub fn thread_cpu() -> Dur {
+    Dur::from_ns(read_ns(Id::CLOCK_THREAD_CPUTIME_ID))
 }
 
 /// Asks every 5 ms whether it is so, for at most that long. Returns whether it became so.
@@ -45,13 +59,6 @@ pub fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Nanoseconds of the wall clock since 1970.
-pub fn wall_ns() -> u64 {
-    // The call cannot fail for this clock on Linux.
-    let t = clock_gettime(Id::CLOCK_REALTIME).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
-    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
 }
 
 /// Real time.

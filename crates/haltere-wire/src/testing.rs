@@ -12,20 +12,6 @@ use haltere_queue::{Ecn, Pkt, QueueParams};
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 
-/// Runs a test on the real clock: none beside it, and up to three times, because a machine that is busy elsewhere may
-/// take the processor away for longer than the test allows.
-pub fn in_real_time(test: impl Fn()) {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for _ in 0..2 {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&test)).is_ok() {
-            return;
-        }
-        eprintln!("once more: the machine may have been busy");
-    }
-    test();
-}
-
 /// An Ethernet frame round `payload`.
 pub fn ethernet(ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];

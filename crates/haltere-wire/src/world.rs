@@ -18,7 +18,7 @@ use crate::port::packet::PacketPort;
 use crate::program;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
-use crate::stats::Snapshot;
+use crate::stats::{Lateness, Snapshot};
 use haltere_plan::fabric::{FabricPlan, write_down};
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
@@ -26,8 +26,7 @@ use haltere_plan::{Plan, Record};
 use haltere_transport::TcpParams;
 use haltere_units::outside::Outside;
 use haltere_units::{Dur, Time};
-use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -98,15 +97,15 @@ pub struct Outcome {
     pub calibration: Option<Calibration>,
     /// The router's own counters at the end.
     pub router: Snapshot,
-    /// Share of a core that the router used.
-    pub router_cpu: f64,
+    /// How late the agent did what was due: writes, starts, samples.
+    pub agent: Lateness,
 }
 
 impl Outcome {
     /// What a manifest says of the run beyond its record.
     pub fn json(&self) -> Value {
         let calibration = self.calibration.as_ref().map(Calibration::json);
-        json!({ "calibration": calibration, "router": self.router.json(), "router_cpu": self.router_cpu })
+        json!({ "calibration": calibration, "router": self.router.json(), "agent": { "late_us": self.agent.json() } })
     }
 }
 
@@ -161,12 +160,13 @@ pub fn run_over(
         take(host, node, interface, mtu, (!offloads).then_some(1))
     })?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, &topology, control)?;
+    let mut agent = Agent::prepare(plan, &topology, control)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
     let mut clock = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock")?;
     clock.wait_for_zero().doing("sleeping")?;
-    Ok(record_of(agent.run(&mut clock, control)?))
+    agent.run(&mut clock, control)?;
+    Ok(record_of(agent.finish().0))
 }
 
 /// What the agent wrote down, as a record without links.
@@ -249,7 +249,7 @@ fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology, control)?;
+    let mut agent = Agent::prepare(plan, topology, control)?;
     let ports: Vec<usize> = topology.nodes();
     // The router ends the run.
     let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
@@ -273,23 +273,26 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
+        let ran = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
             let _guard = PriorityGuard::short_slice();
             clock.wait_for_zero().doing("sleeping")?;
             agent.run(&mut clock, control)
         });
-        if observed.is_err() {
+        if ran.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
         let routed = router.join().unwrap_or_else(|_| Err(WireError::plan("router", "panicked")));
         // Where both failed, the router's reason comes first: without it no flow gets far.
-        routed.and_then(|r| observed.map(|o| (r, o)))
+        routed.and_then(|r| ran.map(|()| r))
     });
-    let (routed, observed) = routed?;
+    let routed = routed?;
+    // Nothing more leaves the router: what the hosts have now came before the end.
+    agent.read_the_rest()?;
+    let (observed, agent) = agent.finish();
     let mut record =
         Record { links: routed.links, queue_series: routed.samples, events: routed.events, ..record_of(observed) };
     write_down(plan, routed.sockets, &mut record);
-    Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
+    Ok(Outcome { record, calibration: None, router: routed.counters, agent })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -323,9 +326,8 @@ struct Routed {
     links: Vec<LinkRecord>,
     samples: Vec<QueueSample>,
     sockets: Vec<SocketRecord>,
-    books: Snapshot,
+    counters: Snapshot,
     events: u64,
-    cpu: f64,
 }
 
 /// The router's thread.
@@ -339,30 +341,21 @@ fn route(
     let guard = PriorityGuard::for_router(spin);
     let outside = fabric.outside();
     let mut router = Router::new(fabric, ports)?;
-    router.schedule = guard.schedule();
+    (router.schedule, router.end) = (guard.schedule(), stops.end);
     let mut clock = Monotonic::from_origin(origin, spin).doing("the clock")?;
     let mut watch = Attentive { stops, outside: outside.clone(), next: Time::ZERO };
-    let (cpu, started) = (cpu_ns(), monotonic_ns());
     // What is in flight at the end stays there, as in the simulator.
     router.run(&mut clock, &mut watch, Dur::ZERO)?;
     if let Some(fault) = outside.fault() {
         return Err(WireError::Outside(Box::new(fault.clone())));
     }
-    let cpu = (cpu_ns() - cpu) as f64 / (monotonic_ns() - started).max(1) as f64;
     Ok(Routed {
         links: router.fabric.link_records(stops.end),
         samples: router.fabric.take_samples(),
         sockets: router.fabric.sockets(),
         events: router.fabric.counters().events,
-        books: router.snapshot(stops.end),
-        cpu,
+        counters: router.snapshot(stops.end),
     })
-}
-
-/// CPU time of this thread, its packets' way through the kernel included.
-fn cpu_ns() -> u64 {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD);
-    usage.map_or(0, |u| (u.user_time().num_microseconds() + u.system_time().num_microseconds()) as u64 * 1000)
 }
 
 /// The hosts, each with its nodes and with what its flows ask of the kernel there.

@@ -75,7 +75,7 @@ class Wire(World):
 
 
 def _remarks(runs: Sequence[Mapping[str, Any]], calibrated: Sequence[Mapping[str, Any]]) -> list[str]:
-    cpu = [100 * one["router_cpu"] for one in runs]
+    cpu = [100 * one["router"]["cpu"] for one in runs]
     lost = sum(one["router"]["unaccounted"] for one in runs)
     outside = sum(port["overrun"] + port["refused"] for one in runs for port in one["router"]["ports"])
     late = [one["router"]["late_us"] for one in runs]

@@ -19,6 +19,7 @@ use crate::error::{Doing, WireError};
 use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
 use crate::program::Place;
+use crate::stats::Lateness;
 use crate::world::{Control, place};
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
@@ -333,6 +334,7 @@ pub struct Agent<'p> {
     manner: &'p Manner,
     /// By flow: it was in recovery at the last sample, and the episodes seen so far.
     recoveries: Vec<(bool, u64)>,
+    late: Lateness,
 }
 
 impl<'p> Agent<'p> {
@@ -356,10 +358,11 @@ impl<'p> Agent<'p> {
         let (flows, measured) = (vec![FlowRecord::default(); plan.flows.len()], (plan.warmup, plan.measured_until()));
         let observed = Observed { flows, measured, ..Observed::default() };
         let recoveries = vec![(false, 0); plan.flows.len()];
-        Ok(Agent { plan, endpoints, epoll, due: RefCell::new(due), observed, manner, recoveries })
+        let (due, late) = (RefCell::new(due), Lateness::default());
+        Ok(Agent { plan, endpoints, epoll, due, observed, manner, recoveries, late })
     }
     /// Runs all flows until the plan's end, or until it is cancelled.
-    pub fn run(mut self, clock: &mut Monotonic, control: &Control<'_>) -> Result<Observed, WireError> {
+    pub fn run(&mut self, clock: &mut Monotonic, control: &Control<'_>) -> Done {
         let mut events = vec![EpollEvent::empty(); 256];
         loop {
             let now = clock.now();
@@ -371,21 +374,25 @@ impl<'p> Agent<'p> {
                 return Err(WireError::Interrupted);
             }
             while let Some((at, due)) = self.pop(now) {
+                self.late.add(now.since(at));
                 self.on_due(at, now, due)?;
             }
-            let ready = self.epoll.wait(&mut events, EpollTimeout::ZERO).or_else(not_interrupted);
-            let ready = ready.doing("waiting for sockets")?;
-            for event in &events[..ready] {
-                self.on_ready(now, event)?;
-            }
-            if ready == 0 {
+            if self.on_all_ready(now, &mut events)? == 0 {
                 let next = self.due.borrow().peek().map_or(self.plan.end, |Reverse((at, _))| *at);
                 let until = next.min(now + ATTENTION).min(self.plan.end);
                 clock.sleep(Some(until), &[self.epoll.0.as_fd()]).doing("sleeping")?;
             }
         }
-        self.finish();
-        Ok(self.observed)
+        // What was due and is not done any more was late by as much at the least.
+        let undone = self.due.borrow().iter().map(|Reverse((at, _))| *at).filter(|at| *at < self.plan.end).min();
+        undone.into_iter().for_each(|at| self.late.add(self.plan.end.since(at)));
+        Ok(())
+    }
+    /// The network has ended: what came from it before is read, and counts as of the run's end.
+    pub fn read_the_rest(&mut self) -> Done {
+        let mut events = vec![EpollEvent::empty(); 256];
+        while self.on_all_ready(self.plan.end, &mut events)? > 0 {}
+        Ok(())
     }
     /// What is due next, if it is due by now.
     fn pop(&self, now: Time) -> Option<(Time, Due)> {
@@ -409,6 +416,13 @@ impl<'p> Agent<'p> {
             Due::Stop(flow) => self.endpoints[flow].stop(&context(flow)),
         }
         Ok(())
+    }
+    /// Handles the sockets that are ready; how many.
+    fn on_all_ready(&mut self, now: Time, events: &mut [EpollEvent]) -> Result<usize, WireError> {
+        let ready =
+            self.epoll.wait(events, EpollTimeout::ZERO).or_else(not_interrupted).doing("waiting for sockets")?;
+        events[..ready].iter().try_for_each(|event| self.on_ready(now, event))?;
+        Ok(ready)
     }
     fn on_ready(&mut self, now: Time, event: &EpollEvent) -> Done {
         let (part, token) = ((event.data() >> PART) as usize, event.data() as u32 as usize);
@@ -463,7 +477,8 @@ impl<'p> Agent<'p> {
             self.endpoints[flow].sample_paths(at, flow as u32, &mut self.observed.path_series);
         }
     }
-    fn finish(&mut self) {
+    /// Completes the record, and says how late the agent did what was due.
+    pub fn finish(mut self) -> (Observed, Lateness) {
         self.count();
         for flow in 0..self.endpoints.len() {
             self.observed.flows[flow].sender = self.sender_info(flow);
@@ -473,6 +488,7 @@ impl<'p> Agent<'p> {
         }
         self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
         self.order_completions();
+        (self.observed, self.late)
     }
     /// Flows that arrived in order of their end, then the responses to requests of each flow.
     fn order_completions(&mut self) {

@@ -5,8 +5,9 @@
 //! delay is from the call that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not
 //! count.
 
-use super::ping::{receive, wall_clock_ns};
+use super::ping::receive;
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr};
+use crate::clock::wall_ns;
 use crate::error::{Doing, WireError};
 use haltere_plan::plan::VoipPlan;
 use haltere_plan::voice::Voice;
@@ -81,7 +82,7 @@ impl Endpoint for Call<'_> {
     fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         set_number(&mut self.packet, self.voice.sent() as u32);
         let next = self.voice.send();
-        self.left.push(wall_clock_ns());
+        self.left.push(wall_ns());
         // A packet that the host cannot send counts as lost.
         let _ = self.sender.send(&self.packet);
         context.tick_at(next);
