@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -88,6 +89,25 @@ def test_a_program_runs_unmodified_and_its_outputs_and_connections_are_kept(tmp_
     assert 1_000_000 <= down["payload"] <= 1_100_000 and down["delivered"] <= down["packets"]
     (flow,) = run.table("flows").to_pylist()
     assert flow["kind"] == "program" and flow["received_bytes"] == down["payload"]
+
+
+@privileged
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
+def test_iperf3_speaks_for_itself_and_the_network_counts_the_truth(tmp_path: Path) -> None:
+    path = experiment(
+        tmp_path, server=["iperf3", "-s", "-1"], client=["iperf3", "-c", "{to}", "-n", "500K", "-J"], ready="{ port = 5201 }"
+    )  # fmt: skip
+    done = on("wire", path)
+    assert done.returncode == 0, done.stderr
+    run = Results(tmp_path / "results" / "own-wire")
+    said = {row["end"]: row for row in run.table("iperf3").to_pylist()}
+    assert said["sender"]["bytes"] >= 500 * 1024 and said["sender"]["rtt_mean_us"] >= 12_000
+    assert said["sender"]["side"] == "client" and said["receiver"]["retransmits"] is None
+    (flow,) = run.table("flows").to_pylist()
+    up = max(run.table("sockets").to_pylist(), key=lambda one: one["payload"])
+    assert flow["received_bytes"] == up["payload"] >= said["receiver"]["bytes"] > 0
+    # A full packet takes 0.12 ms at 100 Mbit/s and 0.61 ms at 20 Mbit/s; the rest is queueing.
+    assert 0 < up["sojourn_mean_ns"] < up["sojourn_max_ns"] and up["sojourn_max_ns"] > 0.7e6
 
 
 @privileged

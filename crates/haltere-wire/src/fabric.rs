@@ -73,6 +73,12 @@ impl Routed for Frame {
     fn copied(&self) -> Option<Frame> {
         Some(self.clone())
     }
+    fn set_entered(&mut self, at: Time) {
+        self.entered = at;
+    }
+    fn entered(&self) -> Option<Time> {
+        Some(self.entered)
+    }
 }
 
 /// Frames that wait until their ports send them.
