@@ -105,6 +105,12 @@ pub trait Routed: Pkt + Sized {
     fn copied(&self) -> Option<Self> {
         None
     }
+    /// Keeps the time at which the packet came from its host.
+    fn set_entered(&mut self, _at: Time) {}
+    /// The time that was kept. `None`: packets of this kind keep none.
+    fn entered(&self) -> Option<Time> {
+        None
+    }
 }
 
 /// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is
@@ -234,12 +240,13 @@ impl<P: Routed> Fabric<P> {
     }
     /// A packet arrives from the host of `node`.
     #[inline]
-    pub fn arrive(&mut self, now: Time, node: usize, packet: P, ports: &mut impl Ports<P>) {
+    pub fn arrive(&mut self, now: Time, node: usize, mut packet: P, ports: &mut impl Ports<P>) {
         self.advance(now, ports);
         self.counters.arrived += 1;
         if self.plan.count_sockets
             && let Some(seen) = self.seen(&packet)
         {
+            packet.set_entered(now);
             self.sockets.entered(&seen);
         }
         self.moving.push_back((node, packet));
@@ -364,17 +371,27 @@ impl<P: Routed> Fabric<P> {
         let bytes = packet.len().saturating_sub(framing);
         (flow.protocol != 0).then_some(Seen { from, to, flow, bytes, ecn: packet.ecn() })
     }
+    /// The delay of the links between the two hosts of a packet.
+    fn way(&self, at: Time, seen: &Seen) -> Dur {
+        let (mut node, mut way) = (seen.from, Dur::ZERO);
+        while let Some(link) = self.next.link(at, node, seen.to).filter(|_| node != seen.to) {
+            (node, way) = (self.plan.links[link].to, way + self.plan.links[link].delay);
+        }
+        way
+    }
     /// Moves packets on until each is on a link or at its host. They are due at `at`; it is `now`.
     fn settle(&mut self, at: Time, now: Time, ports: &mut impl Ports<P>) {
         while let Some((node, packet)) = self.moving.pop_front() {
             let to = packet.destination();
             if to == Some(node) {
                 let seen = if self.plan.count_sockets { self.seen(&packet) } else { None };
+                let entered = packet.entered();
                 if ports.deliver(at, node, packet) {
                     let late = now.since(at).as_ns();
                     self.counters.departed += 1;
                     if let Some(seen) = seen {
-                        self.sockets.left(&seen, at >= self.plan.warmup);
+                        let sojourn = entered.map(|entered| at.since(entered).saturating_sub(self.way(at, &seen)));
+                        self.sockets.left(&seen, sojourn, at >= self.plan.warmup);
                     }
                     self.counters.late_sum_ns += late;
                     self.counters.late_max_ns = self.counters.late_max_ns.max(late);

@@ -257,6 +257,12 @@ pub struct SocketRecord {
     pub payload: u64,
     /// Of this, payload after the warm-up.
     pub payload_after_warmup: u64,
+    /// Delivered packets whose time in the network is known.
+    pub timed: u64,
+    /// Sum of their times in queues and in transmission: from host to host, less the delay of the links.
+    pub sojourn_sum: Dur,
+    /// The longest of these times.
+    pub sojourn_max: Dur,
 }
 
 /// A flow that started during the run, or a response to a request.

@@ -17,7 +17,8 @@
 //! | `voices` | flow of `voip` | flow, group, packets, lost, late, delay_ns, jitter_ns, mouth_to_ear_ns, rating, mos |
 //! | `programs` | program of `program` | flow, group, side, command, start_ns, end_ns, status |
 //! | `outputs` | place to which a program wrote | flow, side, name, bytes, text |
-//! | `sockets` | connection of hosts with programs, and direction | from, to, protocol, ports, packets, delivered, marked, payload |
+//! | `sockets` | connection of hosts with programs, and direction | from, to, protocol, ports, packets, delivered, marked, payload, sojourn |
+//! | `iperf3` | stream of iperf3, and end that sums it up | flow, side, stream, end, bytes, rate_bps, retransmits, rtt_mean_us |
 //! | `delay_summary` | link or flow | measure (`sojourn`, ...), name, samples, mean, percentiles, jitter, lost |
 //! | `delay_bins` | link or flow and bin | measure, name, low_ns, high_ns, samples |
 //! | `queue_state`, `flow_state` | inner variable and sample | at_ns, link or flow, variable, unit, value |
@@ -26,7 +27,7 @@
 //!
 //! `depths` is there only with `[measure] depths = true`, and the four lines above it only with `delays`, `state` and
 //! `packets`. `completions` is there only if flows arrive during the run or requests are answered, and `pages`,
-//! `segments` and `voices` only with `web`, `video` and `voip`; `programs`, `outputs` and `sockets` only with `program`. The tables of multipath connections are there only if
+//! `segments` and `voices` only with `web`, `video` and `voip`; `programs`, `outputs`, `sockets` and `iperf3` only with `program`. The tables of multipath connections are there only if
 //! there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
@@ -76,6 +77,8 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         tables.push(("programs", programs::programs(plan, record)));
         tables.push(("outputs", programs::outputs(plan, record)));
         tables.push(("sockets", programs::sockets(plan, record)));
+        let iperf3 = programs::iperf3(plan, record);
+        tables.extend((iperf3.num_rows() > 0).then_some(("iperf3", iperf3)));
     }
     if plan.links.iter().any(|link| link.count_depths) {
         tables.push(("depths", runs::depths(plan, record)));

@@ -9,6 +9,7 @@ use crate::record::{Record, SocketRecord};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use haltere_queue::{Ecn, FlowKey};
+use haltere_units::Dur;
 use serde::{Deserialize, Serialize};
 
 /// The most connections that are counted one by one. Packets of further ones are counted together.
@@ -39,11 +40,16 @@ impl Sockets {
     pub fn entered(&mut self, seen: &Seen) {
         self.of(seen).sent += 1;
     }
-    /// The packet reached its host.
-    pub fn left(&mut self, seen: &Seen, is_warm: bool) {
+    /// The packet reached its host, after that time in queues and in transmission, if it is known.
+    pub fn left(&mut self, seen: &Seen, sojourn: Option<Dur>, is_warm: bool) {
         let payload = u64::from(seen.bytes.saturating_sub(headers(seen.flow.protocol)));
         let socket = self.of(seen);
         socket.delivered += 1;
+        if let Some(sojourn) = sojourn {
+            socket.timed += 1;
+            socket.sojourn_sum += sojourn;
+            socket.sojourn_max = socket.sojourn_max.max(sojourn);
+        }
         socket.marked += u64::from(seen.ecn == Ecn::Ce);
         socket.payload += payload;
         if is_warm {
@@ -101,12 +107,13 @@ mod tests {
         for _ in 0..3 {
             sockets.entered(&seen(5000));
         }
-        sockets.left(&seen(5000), false);
-        sockets.left(&seen(5000), true);
+        sockets.left(&seen(5000), None, false);
+        sockets.left(&seen(5000), Some(Dur::from_ms(3)), true);
         let records = sockets.records();
         let only = records[0];
         assert_eq!((records.len(), only.sent, only.delivered, only.marked), (1, 3, 2, 2));
         assert_eq!((only.payload, only.payload_after_warmup), (2 * 1448, 1448));
+        assert_eq!((only.timed, only.sojourn_sum, only.sojourn_max), (1, Dur::from_ms(3), Dur::from_ms(3)));
     }
     #[test]
     fn connections_beyond_the_most_are_counted_together() {
