@@ -6,7 +6,7 @@ use haltere_units::{Bytes, Dur};
 /// One subflow of a multipath connection, as its siblings see it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sibling {
-    /// Its congestion window.
+    /// The congestion window of the subflow.
     pub cwnd: Bytes,
     /// Its smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
@@ -17,7 +17,7 @@ pub struct Sibling {
 /// All subflows that carry data, and the one whose control is called.
 #[derive(Debug, Clone, Copy)]
 pub struct CouplingView<'a> {
-    /// The subflows.
+    /// All subflows of the connection that carry data.
     pub siblings: &'a [Sibling],
     /// Index of the one whose control is called.
     pub this: usize,

@@ -4,11 +4,15 @@
 //! reduction back. A control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
 
 use crate::window::{Window, of_window};
-use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
 /// How a window grows and shrinks. Windows are in segments.
-pub trait WindowLaw {
+pub trait WindowLaw: Sized {
+    /// The parameters of the control.
+    type Params;
+    /// The law of these parameters for that sender, at its initial window.
+    fn new(params: &Self::Params, sender: &SenderContext) -> Result<Self, ParamError>;
     /// Any acknowledgement, in recovery too, before the window grows.
     fn observe(&mut self, _ev: &AckEvent, _window: &mut Window) {}
     /// Slow start: `acked` segments were acknowledged. Returns what is left of them for congestion avoidance.
@@ -67,18 +71,10 @@ impl Count {
 }
 
 /// Times in whole ticks of a kernel's clock (`CONFIG_HZ`; 4 ms at 250 Hz).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticks(Dur);
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ticks(pub Dur);
 
 impl Ticks {
-    /// A clock with that tick, above 0.
-    pub(crate) fn new(tick: Dur) -> Result<Ticks, ParamError> {
-        if tick.is_zero() {
-            Err(ParamError::new("tick", "above 0", tick).default_is(LINUX_TICK))
-        } else {
-            Ok(Ticks(tick))
-        }
-    }
     /// The ticks since the start at that time.
     pub(crate) fn at(self, now: Time) -> u64 {
         now.as_ns() / self.0.as_ns()
@@ -105,6 +101,13 @@ pub(crate) const LINUX_TICK: Dur = Dur::from_ms(4);
 pub struct Windowed<L> {
     pub(crate) window: Window,
     pub(crate) law: L,
+}
+
+impl<L: WindowLaw> Windowed<L> {
+    /// A sender at its initial window.
+    pub fn new(params: &L::Params, sender: &SenderContext) -> Result<Self, ParamError> {
+        Ok(Windowed { law: L::new(params, sender)?, window: Window::new(sender) })
+    }
 }
 
 impl<L: WindowLaw> CongestionControl for Windowed<L> {

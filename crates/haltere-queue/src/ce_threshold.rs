@@ -17,7 +17,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Every packet.
+    /// Selects every packet.
     pub const ALL: Selector = Selector { value: 0, mask: 0 };
     /// ECT(1), as L4S senders set it (RFC 9331).
     pub const ECT1: Selector = Selector { value: 1, mask: 3 };

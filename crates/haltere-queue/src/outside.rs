@@ -38,7 +38,7 @@ pub struct PacketView {
     pub len: u32,
     /// The ECN field at its arrival.
     pub ecn: Ecn,
-    /// The flow.
+    /// The flow to which the packet belongs.
     pub flow: FlowKey,
     /// Linux's packet priority, 0 to 15, 0 for best effort.
     pub priority: u8,
@@ -134,7 +134,7 @@ impl<P: Clone> Clone for Outside<P> {
 }
 
 impl<P: Pkt> Outside<P> {
-    /// An empty queue.
+    /// An empty queue under the discipline of these parameters.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Outside<P>, ParamError> {
         let discipline = link.outside.find::<dyn Maker>(&params.language)?.make(params, link)?;
         let reporter = Reporter::new(params, &link.outside);

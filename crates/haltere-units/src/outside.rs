@@ -12,7 +12,7 @@
 //! | a mechanism fails during a run | the mechanism | its [`Reporter`] |
 //! | the run ends with that fault | the world | [`Outside::fault`] of its plan |
 
-use crate::ParamError;
+use crate::error::ParamError;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -93,7 +93,7 @@ pub struct About {
     pub summary: String,
     /// SHA-256 over everything that its behaviour depends on, in hexadecimal.
     pub digest: String,
-    /// Its parameters.
+    /// The parameters that the mechanism takes.
     pub parameters: Vec<Parameter>,
 }
 
@@ -115,11 +115,11 @@ impl About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// A number.
+    /// A number, whole or not.
     Number,
-    /// A whole number.
+    /// A whole number, without a unit.
     Integer,
-    /// `true` or `false`.
+    /// A truth value: `true` or `false`.
     Boolean,
     /// A text, or one of [`values`](Parameter::values).
     Text,
@@ -153,7 +153,7 @@ impl Format {
     pub fn of(name: &str) -> Option<Format> {
         Format::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
-    /// Its name.
+    /// The name in JSON Schema.
     pub fn name(self) -> &'static str {
         Format::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
     }
@@ -171,7 +171,7 @@ impl Format {
 /// A parameter of a mechanism from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// What it means, in a sentence, with the unit of a plain number.
     pub meaning: String,
@@ -359,7 +359,7 @@ impl fmt::Debug for Outside {
 /// A seed alone is one, too: `1.into()`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {
-    /// The seed.
+    /// The seed of its random numbers.
     pub seed: u64,
     /// The languages of the program, and the place of faults.
     pub outside: Outside,

@@ -54,7 +54,7 @@ macro_rules! registry {
     (
         $(#[$params_doc:meta])* params $params:ident;
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
-        match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)?)?;
+        match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)? $(, $foreign_boxed:ident)?)?;
         $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
     ) => {
         $(pub mod $module;)+
@@ -72,7 +72,7 @@ macro_rules! registry {
         #[expect(missing_docs, reason = "each variant is the mechanism of that name")]
         pub enum $any $(<$p>)? {
             $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?)),)+
-            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) boxed)),)?
+            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) $($foreign_boxed)?)),)?
         }
         // Derives take no variants whose type is a macro's.
         impl$(<$p: Clone>)? Clone for $any$(<$p>)? {

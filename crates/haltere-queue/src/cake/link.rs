@@ -37,20 +37,14 @@ impl Lengths {
     }
 }
 
-/// A tin's part of the link.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Part {
-    /// Up to this part of the rate, as a power of two below it, the tin comes before those of lower priority.
-    pub shift: u32,
-}
-
 impl Diffserv {
-    /// The tins by rising priority.
-    pub(super) fn tins(self) -> &'static [Part] {
-        const BULK: Part = Part { shift: 4 };
-        const BEST_EFFORT: Part = Part { shift: 0 };
-        const VIDEO: Part = Part { shift: 1 };
-        const VOICE: Part = Part { shift: 2 };
+    /// The tins by rising priority: up to which part of the rate each comes before those of lower priority, as a power
+    /// of two below it.
+    pub(super) fn tins(self) -> &'static [u32] {
+        const BULK: u32 = 4;
+        const BEST_EFFORT: u32 = 0;
+        const VIDEO: u32 = 1;
+        const VOICE: u32 = 2;
         match self {
             Diffserv::Besteffort => &[BEST_EFFORT],
             Diffserv::Diffserv3 => &[BULK, BEST_EFFORT, VOICE],
@@ -71,9 +65,9 @@ impl Diffserv {
     }
 }
 
-/// The rate of a tin: a part of the whole.
-pub(super) fn part_of(rate: Rate, part: Part) -> Rate {
-    Rate::from_bps((rate.as_bps() >> part.shift).max(1))
+/// The rate of a tin with that part of the whole.
+pub(super) fn part_of(rate: Rate, shift: u32) -> Rate {
+    Rate::from_bps((rate.as_bps() >> shift).max(1))
 }
 
 /// Bytes of a flow in its turn at that rate.

@@ -81,22 +81,6 @@ impl<P: Pkt> FlowClassifier<P> for Outside {
     }
 }
 
-/// The registry keeps it in a box.
-impl<P: Pkt, C: FlowClassifier<P>> FlowClassifier<P> for Box<C> {
-    fn classify(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
-        (**self).classify(now, pkt, fate)
-    }
-    fn is_constant_per_flow(&self) -> bool {
-        (**self).is_constant_per_flow()
-    }
-    fn is_random(&self) -> bool {
-        (**self).is_random()
-    }
-    fn probe(&self, row: &mut Probe) {
-        (**self).probe(row);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Classifier, ClassifierParams};

@@ -287,7 +287,7 @@ fn parameters_survive_being_written_and_read() {
 }
 
 /// The laboratory refuses unknown keys of these by their schema: they flatten the parameters of another.
-const FLATTENED: [&str; 6] = ["red", "choke", "codel", "fq_codel", "pie", "fq_pie"];
+const FLATTENED: [&str; 7] = ["red", "choke", "codel", "fq_codel", "pie", "fq_pie", "rafle"];
 
 #[test]
 fn unknown_parameters_are_refused() {
