@@ -1,7 +1,7 @@
 //! DCTCP: the window is reduced by the share of marked packets.
 //! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. On an echo, once a window,
-//! cwnd = cwnd (1 - alpha / 2). On loss as Reno. Returned packets (a switch sends the marked packet back) count as
-//! marked in the current window, before the receiver's echo. The transport ensures that the echo does not count again.
+//! cwnd = cwnd (1 - alpha / 2). On loss as Reno. Marks of which a switch notifies the sender count in the current
+//! window, before the receiver's echo. The transport ensures that the echo does not count again.
 //! Units: segments and bytes. Cost: O(1) an acknowledgement.
 
 use crate::reno;
@@ -16,8 +16,8 @@ haltere_units::params! {
     ///
     /// Deviations: most are Linux's. alpha is an integer in 1/1024 that falls by at least one step and so reaches zero.
     /// Data that the acknowledgement at a window's end delivers counts for the next window; RFC 8257 section 3.3 step 3
-    /// counts it in. Bytes are counted, as in the RFC; Linux counts packets. Packets that a switch returns count as
-    /// marked, which the RFC does not know.
+    /// counts it in. Bytes are counted, as in the RFC; Linux counts packets. Marks of which a switch notifies the
+    /// sender count at once, which the RFC does not know.
     ///
     /// Known problems: beside controls that ignore marks it starves. It starves controls that halve at every mark.
     pub struct Params {

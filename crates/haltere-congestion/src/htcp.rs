@@ -267,11 +267,6 @@ mod tests {
         assert!((690..=710).contains(&left), "70 ms of 100 ms: {left}");
     }
 
-    #[test]
-    fn a_tick_of_zero_is_refused() {
-        assert!(Htcp::new(&Params { tick: Dur::ZERO, ..Params::default() }, &sender(10)).is_err());
-    }
-
     /// By hand, in ticks of 4 ms: the largest RTT rises by 20 ms at a time, which are five ticks, and not by more.
     #[test]
     fn the_largest_rtt_rises_by_a_step_of_five_ticks_at_most() {

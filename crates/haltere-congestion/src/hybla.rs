@@ -4,10 +4,9 @@
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
-use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
-use haltere_units::{Dur, ParamError, Probe, Time};
+use haltere_units::{Dur, ParamError, Probe};
 
 haltere_units::params! {
     /// Growth does not depend on the round-trip time, for satellite paths.
@@ -99,9 +98,6 @@ impl WindowLaw for Law {
             self.idle = 0;
             window.set_cwnd(window.cwnd + 1);
         }
-    }
-    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
-        halved(window)
     }
     fn probe(&self, row: &mut Probe) {
         row.push("rho", "", self.rho());

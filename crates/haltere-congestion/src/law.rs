@@ -3,11 +3,12 @@
 //! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a
 //! reduction back. A control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
 
+use crate::reno::halved;
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
-/// How a window grows and shrinks. Windows are in segments.
+/// How a window grows and shrinks. Windows are in segments. What a law does not state is Reno's.
 pub trait WindowLaw: Sized {
     /// The parameters of the control.
     type Params;
@@ -20,9 +21,13 @@ pub trait WindowLaw: Sized {
         window.slow_start(acked)
     }
     /// Congestion avoidance: `acked` segments were acknowledged, and the window was the limit.
-    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64);
+    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+        window.additive_increase(window.cwnd, acked);
+    }
     /// The window that is left after a loss; it is at least two segments.
-    fn reduced(&mut self, window: &Window, now: Time) -> u64;
+    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
+        halved(window)
+    }
     /// The recovery episode is over.
     fn recovered(&mut self, _window: &mut Window, _now: Time) {}
     /// The window that a timeout leaves as the threshold.
@@ -47,7 +52,7 @@ pub trait WindowLaw: Sized {
 pub(crate) struct Count(u64);
 
 impl Count {
-    /// `acked` segments more. True if the count, with them, gives a segment at `alpha` a window.
+    /// Counts `acked` segments more. The segments that the count then gives at `alpha` a window, if any.
     pub(crate) fn add_then_ask(&mut self, acked: u64, alpha: f64, cwnd: u64) -> Option<u64> {
         self.0 += acked;
         let segments = (self.0 as f64 * alpha) as u64 / cwnd.max(1);

@@ -6,7 +6,6 @@
 //! Units: segments; delays ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
-use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
@@ -104,9 +103,6 @@ impl WindowLaw for Law {
             window.additive_increase(window.cwnd, acked);
         }
     }
-    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
-        halved(window)
-    }
     fn probe(&self, row: &mut Probe) {
         row.push("smoothed_delay", "s", self.smoothed_ns.unwrap_or(0) as f64 * 1e-9);
         row.push("inferring", "", f64::from(u8::from(self.inferring)));
@@ -176,11 +172,5 @@ mod tests {
         let mut c = lp(40);
         c.on_loss(&loss(0));
         assert_eq!(c.window.cwnd, 20);
-    }
-
-    #[test]
-    fn parameters_out_of_range_are_refused() {
-        assert!(Lp::new(&Params { inference: 0, ..Params::default() }, &sender(10)).is_err());
-        assert!(Lp::new(&Params { delta: Prob::of(1.0), ..Params::default() }, &sender(10)).is_err());
     }
 }

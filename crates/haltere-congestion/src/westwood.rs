@@ -92,9 +92,6 @@ impl WindowLaw for Law {
             self.rtt = self.ticks.of(rtt);
         }
     }
-    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        window.additive_increase(window.cwnd, acked);
-    }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         self.recovering = true;
         halved(window)

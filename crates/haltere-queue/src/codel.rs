@@ -561,14 +561,4 @@ mod tests {
         q.dequeue(Time::from_ns(1_000_001), &mut fate);
         assert_eq!(fate.marked_ids(), [1]);
     }
-
-    #[test]
-    fn an_interval_below_target_is_refused_with_both_values() {
-        let params = with(Law { interval: Dur::from_ms(1), ..exact().law });
-        let error = Codel::<TestPkt>::new(&params, &link()).unwrap_err();
-        assert_eq!(
-            alloc::format!("{error}"),
-            "interval must be at least target (5ms), got 1ms; the default is `100ms`"
-        );
-    }
 }

@@ -359,19 +359,4 @@ mod tests {
         is_about(&rates(tree(), &[1, 3], &[1, 2, 3]), &[6.0, 0.0, 4.0]);
         is_about(&rates(tree(), &[1, 2, 3], &[1, 2, 3]), &[3.0, 3.0, 4.0]);
     }
-    #[test]
-    fn what_cannot_be_is_refused() {
-        let error = |class| {
-            let params = Params { classes: alloc::vec![class], ..Params::default() };
-            alloc::format!("{}", Htb::<TestPkt>::new(&params, &link()).unwrap_err())
-        };
-        assert_eq!(error(below("x", class("a", 1, &[]))), "parent must be the name of a class before this one, got x");
-        let low = ClassParams { ceil: Some(Rate::from_mbps(1)), ..class("a", 2, &[]) };
-        assert_eq!(error(low), "ceil must be at least `rate`, which is 2Mbit, got 1Mbit");
-        assert_eq!(
-            error(ClassParams { priority: 8, ..class("a", 1, &[]) }),
-            "priority must be from 0 to 7, got 8; the default is `0`"
-        );
-        assert_eq!(error(class("a", 0, &[])), "rate must be above 0, got 0bit");
-    }
 }

@@ -488,14 +488,4 @@ mod tests {
         q.on_timer(Time::ZERO + Dur::from_ms(15));
         assert_eq!(q.vars.qdelay, Dur::from_secs_f64(29.0 * 1500.0 / (16_500.0 / 0.012)));
     }
-
-    #[test]
-    fn a_gain_in_tc_s_sixteenths_is_refused() {
-        let error =
-            Pie::<TestPkt>::new(&with(Controller { beta: 20.0, ..Controller::default() }), &link()).unwrap_err();
-        assert_eq!(
-            alloc::format!("{error}"),
-            "beta must be from 0 to 2, got 20; the default is `1.25`; tc's numbers are in sixteenths"
-        );
-    }
 }

@@ -147,11 +147,4 @@ mod tests {
         assert_eq!((fate.marked_ids(), fate.dropped_ids()), (alloc::vec![2], alloc::vec![3]));
         assert_eq!(q.backlog().packets, 3);
     }
-    #[test]
-    fn a_limit_beside_a_queue_is_refused() {
-        let queue = Some(Box::new(QueueParams::DropTail(Default::default())));
-        let params = Params { limit: Some(Size::Packets(9)), queue, ..Params::default() };
-        let error = Policer::<TestPkt>::new(&params, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "limit must be left out beside `queue`, got 9p");
-    }
 }

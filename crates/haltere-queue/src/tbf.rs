@@ -247,20 +247,4 @@ mod tests {
         q.enqueue(Time::ZERO, TestPkt::new(0, 3001), &mut fate);
         assert_eq!(fate.dropped_ids(), [0]);
     }
-    #[test]
-    fn what_contradicts_itself_is_refused() {
-        let error = |params: Params| alloc::format!("{}", Tbf::<TestPkt>::new(&params, &link()).unwrap_err());
-        let both = Params { limit: Some(Size::Packets(9)), latency: Some(Dur::from_ms(1)), ..params() };
-        assert_eq!(
-            error(both),
-            "limit must be the only one given of `limit`, `latency` and `queue`, got limit and latency"
-        );
-        assert_eq!(error(Params { rate: Rate::ZERO, ..params() }), "rate must be above zero, got 0bit");
-        assert_eq!(
-            error(Params { peakrate: Some(Rate::from_mbps(8)), ..params() }),
-            "peakrate must be above `rate`, which is 8Mbit, got 8Mbit"
-        );
-        let twice = Params { queue: Some(Box::new(QueueParams::Tbf(params()))), ..params() };
-        assert_eq!(error(twice), "queue must be a discipline that withholds no packets, got tbf");
-    }
 }

@@ -199,9 +199,4 @@ mod tests {
         let got = part_long(3, 400_000 * 10 / 3);
         assert!((got - 0.657).abs() < 4.0 * 0.000_751, "part called long: {got}");
     }
-    #[test]
-    fn a_memory_of_nothing_is_refused() {
-        let error = Rafle::new(&Params { n: 0, ..Params::default() }, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "n must be from 1 to 1048576, got 0; the default is `40`");
-    }
 }

@@ -80,8 +80,4 @@ mod tests {
         FlowClassifier::<TestPkt>::probe(&c, &mut row);
         assert_eq!(row.get("unseen"), Some(1.0));
     }
-    #[test]
-    fn a_threshold_of_nothing_is_refused() {
-        assert!(Run2c::new(&Params { threshold: Bytes::ZERO }, &link()).is_err());
-    }
 }

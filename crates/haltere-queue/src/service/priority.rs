@@ -75,8 +75,4 @@ mod tests {
     fn the_guard_lets_a_long_packet_through() {
         assert_eq!(order(Some(2), &[(1, 40), (0, 40), (0, 40), (0, 40), (1, 40)]), [1, 2, 0, 3, 4]);
     }
-    #[test]
-    fn a_guard_of_nothing_is_refused() {
-        assert!(Priority::new(&Params { guard: Some(0) }, &link()).is_err());
-    }
 }
