@@ -10,7 +10,7 @@ pub struct Sibling {
     pub cwnd: Bytes,
     /// Its smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
-    /// Its control's [`bytes_between_losses`](crate::CongestionControl::bytes_between_losses).
+    /// The value of its control's [`bytes_between_losses`](crate::CongestionControl::bytes_between_losses).
     pub between_losses: Bytes,
 }
 

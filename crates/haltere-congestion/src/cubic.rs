@@ -88,7 +88,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Since when the window is not the limit.
     unlimited_since: Option<Time>,
-    /// Zero: not known.
+    /// The least round-trip time; zero: not known.
     min_rtt: Dur,
     /// The smoothed round-trip time; zero: not known.
     srtt: Dur,
@@ -98,7 +98,7 @@ pub struct Cubic {
 #[derive(Debug, Clone)]
 struct Epoch {
     start: Time,
-    /// K in seconds.
+    /// K, in seconds from the start.
     k_s: f64,
     /// Where the cubic is flat, in segments.
     origin: u64,

@@ -29,7 +29,7 @@ haltere_units::params! {
     }
 }
 
-/// alpha = 1.
+/// The value of alpha = 1.
 const ALPHA_ONE: u64 = 1024;
 
 /// DCTCP for one sender.
@@ -37,7 +37,7 @@ const ALPHA_ONE: u64 = 1024;
 pub struct Dctcp {
     g: f64,
     window: Window,
-    /// In 1/1024.
+    /// alpha in steps of 1/1024.
     alpha: u64,
     /// The window is over when this byte is acknowledged (WindowEnd); `None` before the first acknowledgement.
     window_end: Option<u64>,

@@ -14,7 +14,7 @@ pub trait WindowLaw: Sized {
     type Params;
     /// The law of these parameters for that sender, at its initial window.
     fn new(params: &Self::Params, sender: &SenderContext) -> Result<Self, ParamError>;
-    /// Any acknowledgement, in recovery too, before the window grows.
+    /// Called for every acknowledgement, in recovery too, before the window grows.
     fn observe(&mut self, _ev: &AckEvent, _window: &mut Window) {}
     /// Slow start: `acked` segments were acknowledged. Returns what is left of them for congestion avoidance.
     fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {

@@ -70,7 +70,7 @@ pub struct Ledbat {
     /// The least RTT of each of the last minutes, the newest last.
     history: VecDeque<Dur>,
     minute: Time,
-    /// The last samples.
+    /// The last `filter` samples of the RTT.
     recent: VecDeque<Dur>,
     phase: Phase,
 }
@@ -111,7 +111,7 @@ impl Ledbat {
     fn base(&self) -> Dur {
         self.history.iter().copied().min().unwrap_or(Dur::ZERO)
     }
-    /// The queueing delay.
+    /// The queueing delay of the last samples.
     fn delay(&self) -> Dur {
         self.recent.iter().copied().min().unwrap_or(Dur::ZERO).saturating_sub(self.base())
     }

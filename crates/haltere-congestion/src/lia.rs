@@ -21,7 +21,7 @@ coupled_params! {
 /// The control of one subflow.
 pub type Lia = Coupled<Linked>;
 
-/// RFC 6356's growth.
+/// The growth of RFC 6356.
 #[derive(Debug, Clone, Default)]
 pub struct Linked {
     /// alpha / w_total, in windows per segment; `None` before siblings are known.

@@ -25,7 +25,7 @@ coupled_params! {
 /// The control of one subflow.
 pub type Olia = Coupled<Opportunistic>;
 
-/// The draft's growth.
+/// The growth of the draft.
 #[derive(Debug, Clone, Default)]
 pub struct Opportunistic {
     /// Growth for each segment acknowledged; `None` before siblings are known.

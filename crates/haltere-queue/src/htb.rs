@@ -3,9 +3,12 @@
 //! classes above. A class sends while its buckets are not in debt. If only `rate` is in debt, it borrows from the class
 //! above, which then must be able to send or to borrow.
 //!
+//! The lender is the nearest class, from the leaf up, whose rate is not in debt, if no ceiling on the way is. Leaves
+//! whose lender is lower go first; among those, a lower `priority`; among those, in turn by `quantum`.
+//!
 //! ```text
-//!     root            the lender is the nearest class, from the leaf up, whose rate is not in debt, if no ceiling on the way is;
-//!     +- a            leaves whose lender is lower go first; among those, a lower `priority`; among those, in turn by `quantum`
+//!     root
+//!     +- a
 //!     |  +- a1  leaf
 //!     |  +- a2  leaf
 //!     +- b      leaf

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
-//! use haltere_units::{Bytes, Dur, Rate, Time};
+//! use haltere_units::{Dur, Rate, Time};
 //!
 //! struct Packet(u32);
 //! impl Pkt for Packet {
@@ -29,7 +29,7 @@
 //! }
 //!
 //! let params: QueueParams = serde_json::from_str(r#"{ "kind": "drop_tail", "limit": "2p" }"#)?;
-//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), rtt: None, packet: Bytes::new(1514), ..LinkContext::default() };
+//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), ..LinkContext::default() };
 //! let mut queue = Queue::new(&params, &link)?;
 //! let mut fate = Count(0);
 //! for _ in 0..3 {

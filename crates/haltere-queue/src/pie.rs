@@ -73,7 +73,7 @@ haltere_units::params! {
 
 #[derive(Debug, Clone)]
 struct Vars {
-    /// The probability p.
+    /// The probability p of a drop.
     drop_prob: f64,
     /// The sum of p since the last drop.
     accu_prob: f64,

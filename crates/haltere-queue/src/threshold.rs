@@ -30,7 +30,7 @@ const AUTO_SHARE: f64 = 0.17;
 pub enum Level {
     /// DCTCP's `0.17 C RTT` in whole packets, from the link's rate and round-trip time.
     Auto,
-    /// The backlog.
+    /// The backlog in packets or bytes.
     Size(Size),
     /// The sojourn time of a packet.
     Delay(Dur),
@@ -314,7 +314,6 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
 mod tests {
     use super::*;
     use crate::testing::{Recorder, TestPkt, link};
-    use alloc::string::String;
     use alloc::vec::Vec;
     use haltere_units::{Bytes, Rate};
 

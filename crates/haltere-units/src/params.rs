@@ -1,4 +1,4 @@
-//! The parameters of mechanisms: their defaults and ranges stand beside them.
+//! The parameters of mechanisms, with their defaults and ranges beside them.
 
 use crate::error::ParamError;
 use crate::prob::Prob;
@@ -29,7 +29,8 @@ use core::fmt::Display;
 ///
 /// It derives what every `Params` has, `Default` among it, and a method `check`. That refuses a value out of its range:
 /// `beta must be from 0.1 to 0.99, got 2; the default is 0.7`. A range is `[above A]`, `[at least A]`, `[from A to B]`,
-/// `[above A and at most B]`, `[above A and below B]`; of a quantity with a unit A is 0. A text behind the range is a further hint.
+/// `[above A and at most B]`, `[above A and below B]`; of a quantity with a unit A is 0. A text behind the range is a
+/// further hint.
 ///
 /// `pub struct Law: part` is flattened into other structs. `pub struct Params: flattens` has fields that are; the
 /// laboratory then refuses unknown keys by the schema.
@@ -88,6 +89,18 @@ macro_rules! params {
     (@holds from $a:literal to $b:literal) => { |x| x >= $a as f64 && x <= $b as f64 };
     (@holds above $a:literal and at most $b:literal) => { |x| x > $a as f64 && x <= $b as f64 };
     (@holds above $a:literal and below $b:literal) => { |x| x > $a as f64 && x < $b as f64 };
+}
+
+/// Refuses a field of `Params` by a rule that no range states, in a function that returns a result: `NAME must be RULE,
+/// got VALUE; the default is ...`.
+#[macro_export]
+macro_rules! refuse {
+    ($violated:expr, $params:ident . $name:ident, $rule:expr) => {
+        if $violated {
+            let error = $crate::ParamError::new(stringify!($name), $rule, &$params.$name);
+            return Err(error.default_is(&Params::default().$name));
+        }
+    };
 }
 
 /// A range of values.

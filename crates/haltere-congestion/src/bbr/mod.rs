@@ -57,7 +57,7 @@ const HIGH_GAIN: Gain = Gain::ratio(739, 256);
 const DRAIN_GAIN: Gain = Gain::ratio(1000, 2885);
 /// Room for delayed and aggregated acknowledgements.
 const CWND_GAIN: Gain = Gain::ratio(2, 1);
-/// The phase.
+/// The phase of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Startup,

@@ -5,12 +5,12 @@
 //! the flight reaches inflight_longterm; if that one is not followed by loss either, a full probe comes at once.
 //!
 //! ```text
-//!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP, or 3 rounds--+
-//!                                                                                                         v
-//!   +----> UP (1.25) --no growth, loss > 2 %, or caution--> DOWN (0.9) --in flight <= BDP and headroom--> CRUISE (1) --+
-//!   |                                                           |                                                      |
-//!   +--- REFILL (1), one round <--caution, and nothing lost-----+                                                      |
-//!              ^--------------------- 2 to 3 s, or as many rounds as Reno would need ----------------------------------+
+//!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP, or 3 rounds--> DOWN
+//!
+//!   +----> UP (1.25) --no growth, loss > 2 %, or caution--> DOWN (0.9) --in flight <= BDP and headroom--+
+//!   |                                                           |                                       v
+//!   +--- REFILL (1), one round <--caution, and nothing lost-----+                                   CRUISE (1)
+//!              ^---------------- 2 to 3 s, or as many rounds as Reno would need ------------------------+
 //!
 //!   any of them --RTprop not renewed for 5 s--> ProbeRTT (half a BDP for 200 ms) --> CRUISE (or Startup)
 //! ```
@@ -89,10 +89,10 @@ const PROBE_RTT_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(50));
 /// Rounds over which the aggregation is the largest (ExtraAckedFilterLen), and in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 const EXTRA_ACKED_ROUNDS_IN_STARTUP: u64 = 1;
-/// MinRTTFilterLen.
+/// MinRTTFilterLen: the age at which RTprop is renewed.
 const MIN_RTT_WINDOW: Dur = Dur::from_secs(10);
 
-/// The phase.
+/// The phase of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Startup,

@@ -1,7 +1,7 @@
 //! Startup and Drain: find the bandwidth by doubling the rate each round, then empty the queue that this built.
 //!
-//! Startup ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more than 2
-//! % in at least six ranges that do not touch (draft section 5.3.1).
+//! Startup ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more
+//! than 2 % in at least six ranges that do not touch (draft section 5.3.1).
 
 use super::{Ack, Bbr3, Gain, State};
 use crate::bbr_core::Growth;

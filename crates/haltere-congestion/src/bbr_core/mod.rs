@@ -43,9 +43,9 @@ pub(crate) enum Repair {
 pub(crate) struct Ack<'a> {
     pub ev: &'a AckEvent,
     pub rate: Option<RateSample>,
-    /// Segments newly delivered.
+    /// Segments that it newly delivered.
     pub acked: u64,
-    /// Segments newly marked lost.
+    /// Segments that were newly marked lost.
     pub lost: u64,
     pub in_flight: u64,
     pub prior_in_flight: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Ack<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Growth {
     bw: Rate,
-    /// Rounds without growth.
+    /// Rounds without growth so far.
     pub rounds: u32,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Core {
     has_seen_rtt: bool,
 
     pub min_rtt: MinRtt,
-    /// Rounds by delivery.
+    /// Rounds so far, counted by delivery.
     pub round: u64,
     pub round_start: bool,
     /// The next round begins with a sample that was sent after so many bytes had been delivered.
@@ -330,7 +330,7 @@ impl Core {
         self.cwnd = self.cwnd.max(MIN_CWND);
     }
 
-    /// ProbeRTT begins.
+    /// ProbeRTT begins: its end is not known.
     pub fn start_probe_rtt(&mut self) {
         self.probe_rtt.done = None;
     }

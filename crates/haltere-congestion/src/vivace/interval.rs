@@ -43,7 +43,7 @@ pub(super) struct Outcome {
 /// delivered < until`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Interval {
-    /// In Mbit/s.
+    /// The rate that it tries, in Mbit/s.
     pub rate: f64,
     length: Dur,
     /// `None` before it runs.
@@ -68,7 +68,7 @@ impl Interval {
     pub fn start(&mut self, now: Time, delivered: u64) {
         (self.start, self.from) = (Some(now), delivered);
     }
-    /// It ends.
+    /// It ends when so many bytes are delivered.
     pub fn stop(&mut self, now: Time, delivered: u64) {
         (self.ran, self.until) = (self.start.map(|start| now.since(start)), delivered);
     }

@@ -14,7 +14,7 @@ const PTM_PAYLOAD: u64 = 64;
 const QUANTUM: (u64, u64) = (300, 1514);
 const TURNS_PER_SECOND: u64 = 4096;
 
-/// How long packets are on the link.
+/// The lengths of packets on the link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lengths {
     pub overhead: i32,
@@ -23,7 +23,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// What a packet of `len` bytes takes.
+    /// The length of a packet of `len` bytes on the link.
     #[inline]
     pub fn on_link(&self, len: u32) -> u32 {
         let bytes = len.saturating_add_signed(self.overhead).max(self.mpu);
@@ -59,7 +59,8 @@ impl Diffserv {
             (_, 8 | 1) => 0,                                         // CS1, LE
             (Diffserv::Diffserv3, 48 | 56 | 46 | 44 | 4) => 2,       // CS6, CS7, EF, VA, TOS4
             (Diffserv::Diffserv4, 48 | 56 | 46 | 44 | 40 | 32) => 3, // CS6, CS7, EF, VA, CS5, CS4
-            (Diffserv::Diffserv4, 34 | 36 | 38 | 26 | 28 | 30 | 24 | 18 | 20 | 22 | 16 | 4) => 2, // AF4x, AF3x, CS3, AF2x, CS2, TOS4
+            // AF4x, AF3x, CS3, AF2x, CS2, TOS4
+            (Diffserv::Diffserv4, 34 | 36 | 38 | 26 | 28 | 30 | 24 | 18 | 20 | 22 | 16 | 4) => 2,
             _ => 1,
         }
     }

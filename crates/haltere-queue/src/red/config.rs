@@ -82,7 +82,7 @@ pub(super) struct Config {
     pub(super) params: Params,
 }
 
-/// How the average decays while nothing waits, made ready.
+/// How the average decays while nothing waits, with its constants computed.
 #[derive(Debug, Clone)]
 pub(super) enum Idle {
     Linux(Box<DecayTable>),

@@ -82,7 +82,8 @@ fn what_follows_from_the_rate_is_refused_without_one() {
         ),
         (
             json!({ "kind": "threshold" }),
-            "upper must be in packets, bytes or as a delay if the link has no rate or RTT, got auto; write for example `42p`",
+            "upper must be in packets, bytes or as a delay if the link has no rate or RTT, got auto; \
+             write for example `42p`",
         ),
     ] {
         assert_eq!(error(params, &link), told);
