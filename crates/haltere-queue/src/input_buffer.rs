@@ -49,7 +49,7 @@ pub struct InputBuffer<P> {
     recirculated: Store<P>,
     buffer: Store<P>,
     limit: Bound,
-    socket: Option<Size>,
+    socket: Option<Bound>,
     sockets: Vec<Socket<P>>,
     /// Which socket is read next.
     next: usize,
@@ -60,28 +60,24 @@ pub struct InputBuffer<P> {
 impl<P: Pkt> InputBuffer<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let limit = link.resolve(params.limit);
-        let socket = params.socket.map(|socket| link.resolve(socket));
-        if let Some(socket) = socket {
-            Store::<P>::new(socket).map_err(|e| ParamError { name: "socket".into(), ..e })?;
-        }
+        let limit = Bound::new(link.resolve(params.limit))?;
+        let socket = params.socket.map(|socket| Bound::new(link.resolve(socket))).transpose();
         Ok(InputBuffer {
-            recirculated: Store::new(limit)?,
-            buffer: Store::new(limit)?,
-            limit: Bound::new(limit)?,
-            socket,
+            recirculated: Store::within(limit),
+            buffer: Store::within(limit),
+            limit,
+            socket: socket.map_err(|e| ParamError { name: "socket".into(), ..e })?,
             sockets: Vec::new(),
             next: 0,
             blocked: Backlog::default(),
         })
     }
     /// The packet waits in the socket of its port, if there is room.
-    fn block(&mut self, now: Time, pkt: P, limit: Size) -> Result<(), P> {
+    fn block(&mut self, now: Time, pkt: P, bound: Bound) -> Result<(), P> {
         let (source, len) = (pkt.flow().src, pkt.len());
         let known = self.sockets.iter().position(|socket| socket.source == source);
         let index = known.unwrap_or_else(|| {
-            let store = Store::new(limit).unwrap_or_else(|_| Store::unbounded()); // the limit was checked
-            self.sockets.push(Socket { source, store });
+            self.sockets.push(Socket { source, store: Store::within(bound) });
             self.sockets.len() - 1
         });
         self.sockets[index].store.push(now, pkt)?;

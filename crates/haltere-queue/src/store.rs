@@ -65,11 +65,15 @@ pub struct Store<P> {
 impl<P: Pkt> Store<P> {
     /// An empty store that holds at most `limit` (packets or bytes; a `bdp` must be resolved before).
     pub fn new(limit: Size) -> Result<Store<P>, ParamError> {
-        Ok(Store { bound: Bound::new(limit)?, ..Store::unbounded() })
+        Ok(Store::within(Bound::new(limit)?))
     }
     /// A store without a limit, for disciplines that have one limit over several stores.
     pub fn unbounded() -> Store<P> {
-        Store { entries: VecDeque::new(), bytes: 0, bound: Bound::NONE }
+        Store::within(Bound::NONE)
+    }
+    /// A store with that bound.
+    pub fn within(bound: Bound) -> Store<P> {
+        Store { entries: VecDeque::new(), bytes: 0, bound }
     }
     /// True if a packet of `len` bytes fits.
     #[inline]
