@@ -61,7 +61,7 @@ haltere_units::params! {
         Rfc9438,
         /// Linux 6.1: alpha is 8/15 for the default beta, always.
         Linux,
-        /// Off: there is no Reno-friendly region.
+        /// There is no Reno-friendly region.
         Off,
     }
 }
