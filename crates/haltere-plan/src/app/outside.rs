@@ -3,7 +3,7 @@
 //! A source says what the application of a TCP flow writes, and when. It is asked by the same events as the sources of
 //! the simulator.
 
-use super::{App, TcpPlan};
+use super::kind::{App, TcpPlan, tcp_app};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use haltere_transport::Connection;
@@ -16,17 +16,13 @@ pub use haltere_units::outside::Params;
 /// A source from outside the tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutsidePlan {
-    /// Both endpoints.
+    /// The TCP of both endpoints.
     pub tcp: TcpPlan,
     /// The source and its parameters.
     pub source: Params,
 }
 
-impl App for OutsidePlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
-}
+tcp_app!(OutsidePlan);
 
 /// Makes the sources of one language.
 pub trait Maker: Send + Sync {

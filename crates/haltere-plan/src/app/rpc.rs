@@ -1,6 +1,6 @@
 //! TCP: requests and their responses, a fixed number at a time.
 
-use super::{App, TcpPlan};
+use super::kind::{App, TcpPlan, tcp_app};
 use crate::rng::DurationDistribution;
 use crate::sizes::SizeDistribution;
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,8 @@ pub struct RpcPlan {
     pub think: DurationDistribution,
 }
 
-impl App for RpcPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
+tcp_app! {
+    RpcPlan;
     fn has_completions(&self) -> bool {
         true
     }

@@ -1,6 +1,6 @@
 //! TCP: a player of adaptive video.
 
-use super::{App, TcpPlan};
+use super::kind::{App, TcpPlan, tcp_app};
 use alloc::sync::Arc;
 use haltere_units::{Dur, Rate};
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,4 @@ pub struct VideoPlan {
     pub cushion: Dur,
 }
 
-impl App for VideoPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
-}
+tcp_app!(VideoPlan);

@@ -1,6 +1,6 @@
 //! UDP: one direction of a telephone call.
 
-use super::{App, Protocol};
+use super::kind::{App, Protocol};
 use haltere_units::{Bytes, Dur};
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! TCP: somebody who fetches web pages, one after the other.
 
-use super::{App, TcpPlan};
+use super::kind::{App, TcpPlan, tcp_app};
 use crate::rng::DurationDistribution;
 use crate::sizes::SizeDistribution;
 use haltere_units::Bytes;
@@ -23,10 +23,8 @@ pub struct WebPlan {
     pub think: DurationDistribution,
 }
 
-impl App for WebPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
+tcp_app! {
+    WebPlan;
     fn has_completions(&self) -> bool {
         true
     }
