@@ -1,12 +1,7 @@
 //! TCP flows of limited size between several hosts, which start and end during the run.
 
-use super::kind::{App, TcpPlan};
-use crate::sizes::SizeDistribution;
-use alloc::sync::Arc;
+use super::prelude::*;
 use alloc::vec;
-use alloc::vec::Vec;
-use haltere_units::{Bytes, Dur, Time};
-use serde::{Deserialize, Serialize};
 
 /// TCP flows that start during the run. The ends of the plan's own flow count for nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,6 @@
 //! TCP: a sender that always has something to send, or sends a number of bytes.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use haltere_units::Bytes;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A bulk transfer over one TCP connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

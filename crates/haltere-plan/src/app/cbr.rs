@@ -1,8 +1,6 @@
 //! UDP at a constant rate, without replies.
 
-use super::kind::{App, Protocol};
-use haltere_units::{Bytes, Rate};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A source at a constant bit rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,6 @@
 //! Files uploaded by FTP, one task after the other.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use alloc::sync::Arc;
-use haltere_units::Bytes;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// Files uploaded by FTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

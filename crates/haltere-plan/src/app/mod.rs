@@ -6,6 +6,7 @@
 //! makes what runs the flow.
 
 mod kind;
+mod prelude;
 
 pub use kind::{App, Protocol, TcpPlan, is_over, positive_span};
 

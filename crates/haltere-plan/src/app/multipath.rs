@@ -1,10 +1,7 @@
 //! Multipath TCP: one stream over several paths.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use alloc::vec::Vec;
+use super::prelude::*;
 use haltere_transport::multipath::MultipathParams;
-use haltere_units::{Bytes, Rate, Time};
-use serde::{Deserialize, Serialize};
 
 /// A stream over several paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,6 @@
 //! TCP: an application that writes at a rate while it is on.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use crate::rng::DurationDistribution;
-use haltere_units::{Bytes, Rate};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// An application that writes at a rate, and is silent in between.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,13 +3,12 @@
 //! A source says what the application of a TCP flow writes, and when. It is asked by the same events as the sources of
 //! the simulator.
 
-use super::kind::{App, TcpPlan, tcp_app};
+use super::prelude::*;
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use haltere_transport::Connection;
+use haltere_units::ParamError;
 use haltere_units::outside::{About, Location, Origin};
-use haltere_units::{ParamError, Time};
-use serde::{Deserialize, Serialize};
 
 pub use haltere_units::outside::Params;
 

@@ -1,8 +1,6 @@
 //! ICMP echo requests and their replies.
 
-use super::kind::{App, Protocol};
-use haltere_units::{Bytes, Dur};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// Echo requests at an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

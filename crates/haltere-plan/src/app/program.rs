@@ -1,11 +1,8 @@
 //! A program of the machine: a client on one host, and a server on the other.
 
-use super::kind::{App, Protocol};
+use super::prelude::*;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
-use haltere_units::Dur;
-use serde::{Deserialize, Serialize};
 
 /// A client program and, if it needs one, its server.
 ///

@@ -1,9 +1,6 @@
 //! TCP: requests and their responses, a fixed number at a time.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use crate::rng::DurationDistribution;
-use crate::sizes::SizeDistribution;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A caller and a server. The server is the flow's sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,6 @@
 //! TCP: a player of adaptive video.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use alloc::sync::Arc;
-use haltere_units::{Dur, Rate};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A player and a server. The server is the flow's sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

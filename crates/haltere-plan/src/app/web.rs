@@ -1,10 +1,6 @@
 //! TCP: somebody who fetches web pages, one after the other.
 
-use super::kind::{App, TcpPlan, tcp_app};
-use crate::rng::DurationDistribution;
-use crate::sizes::SizeDistribution;
-use haltere_units::Bytes;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A user and a server. The server is the flow's sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
