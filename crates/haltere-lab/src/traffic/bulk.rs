@@ -5,6 +5,7 @@ use haltere_plan::plan::BulkPlan;
 
 /// TCP that always has something to send, or sends `bytes` and closes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Bulk {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -6,6 +6,7 @@ use haltere_plan::plan::CbrPlan;
 
 /// UDP at a constant rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Cbr {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 /// Uploads by FTP. Each has a control connection with its dialogue and a data connection. Either every file is uploaded
 /// once, all from the start, or `tasks` run at a time, each followed by another file drawn at random.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Ftp {
     /// Between whom and when: `from` uploads to `to`. `count` is how often the whole work is done side by side.
     #[serde(flatten)]

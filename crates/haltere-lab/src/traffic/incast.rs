@@ -10,6 +10,7 @@ use haltere_plan::sizes::SizeDistribution;
 /// which way. With `pairs` and `to`, the pairs' senders all send to that host. Without `pairs` and `from`, hosts drawn
 /// at random send to `to`, or to another host each round. Hosts are the nodes with one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Incast {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -7,6 +7,7 @@ use haltere_transport::multipath::scheduler::Scheduler;
 
 /// Multipath TCP: one stream over several subflows. Each interface of a host is a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Multipath {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -5,6 +5,7 @@ use haltere_plan::plan::{DurationDistribution, OnOffPlan};
 
 /// TCP whose application writes at a rate while it is on, and is silent while it is off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct OnOff {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -7,6 +7,7 @@ use haltere_plan::rng::Rng;
 /// TCP from each host to another one. Each host sends to one and receives from one: a permutation without fixed points,
 /// drawn with the random seed. Hosts are the nodes with one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Permutation {
     #[serde(flatten)]
     pub(crate) ends: Ends,

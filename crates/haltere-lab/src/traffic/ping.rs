@@ -6,6 +6,7 @@ use haltere_plan::plan::PingPlan;
 
 /// ICMP echo requests and their replies: the round-trip time as users see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Ping {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -10,6 +10,7 @@ use haltere_plan::plan::Pattern;
 /// which way. Without them, each flow runs between two hosts drawn at random. Hosts are the nodes with one link. Give
 /// `load` or `per_second`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Poisson {
     #[serde(flatten)]
     pub(crate) ends: Ends,

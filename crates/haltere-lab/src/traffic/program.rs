@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 /// Known problems: retransmitted payload counts as goodput. Two entries between the same two hosts share that count,
 /// unless `ready` names the port of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Program {
     /// Between whom and when. At `stop` the client gets SIGTERM, and SIGKILL half a second later; so does a program that
     /// still runs at the end.

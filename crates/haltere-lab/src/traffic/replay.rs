@@ -19,6 +19,7 @@ use std::path::Path;
 /// Known problems: the flows of a capture were as long as their own congestion made them; here only their starts and
 /// sizes count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Replay {
     /// Name and times. No flow starts after `stop`.
     #[serde(flatten)]

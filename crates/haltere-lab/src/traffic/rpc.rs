@@ -13,6 +13,7 @@ use haltere_plan::plan::RpcPlan;
 ///
 /// Known problems: a long response delays those behind it on the same connection; the server takes no time to answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Rpc {
     /// Between whom and when. No call begins after `stop`.
     #[serde(flatten)]

@@ -16,6 +16,7 @@ use haltere_plan::plan::VideoPlan;
 /// Known problems: every segment of a bitrate has the same size; the player never leaves before `stop`; a video has no
 /// end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Video {
     /// Between whom and when. No segment is asked for after `stop`.
     #[serde(flatten)]

@@ -17,6 +17,7 @@ use haltere_plan::plan::VoipPlan;
 /// Known problems: losses count as random, though a full queue drops packets in bursts. The playout buffer does not
 /// adapt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Voip {
     #[serde(flatten)]
     pub(crate) ends: Ends,

@@ -18,6 +18,7 @@ use haltere_plan::plan::WebPlan;
 /// Known problems: there is no TLS, no HTTP/2 and no HTTP/3; all objects come from one server, which takes no time to
 /// answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Web {
     /// Between whom and when. No page begins after `stop`.
     #[serde(flatten)]
