@@ -18,13 +18,14 @@ use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, Flow
 use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason};
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, ParamError, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::Read;
 use std::time::Instant;
 
 /// Which classifiers are replayed, and how.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// The classifiers, in the order of the report.
     pub classifiers: Vec<ClassifierParams>,
@@ -35,6 +36,7 @@ pub struct Options {
     /// Random seed; each replay has a random stream of its own.
     pub seed: u64,
     /// The languages of classifiers from outside the tree.
+    #[serde(skip)]
     pub outside: Outside,
 }
 

@@ -44,15 +44,15 @@ use sockets::{Seen, Sockets};
 /// The parts of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricPlan {
-    /// Number of nodes.
+    /// How many nodes the links join.
     pub nodes: usize,
-    /// The links.
+    /// The links, each one direction.
     pub links: Vec<LinkPlan>,
     /// Changes of the routes, in order of time.
     pub reroutes: Vec<Reroute>,
     /// Bytes below IP that packets carry on links.
     pub framing: u32,
-    /// The random seed.
+    /// The run's random seed, from which the links' random streams follow.
     pub seed: u64,
     /// What disciplines from outside the tree are made with.
     #[serde(skip)]
@@ -131,7 +131,7 @@ pub struct Counters {
     pub returned: u64,
     /// Packets dropped because no link leads to their destination, or no host is there.
     pub unroutable: u64,
-    /// Events of links.
+    /// Events of links that were carried out.
     pub events: u64,
     /// Sum of the delays from the time at which a packet was due at its host until it was delivered.
     pub late_sum_ns: u64,
@@ -307,11 +307,11 @@ impl<P: Routed> Fabric<P> {
     pub fn next_packet(&self) -> Option<Time> {
         self.events.peek().map(|Reverse((at, _))| *at)
     }
-    /// Its parts.
+    /// The parts that it was made of, with the changes since.
     pub fn plan(&self) -> &FabricPlan {
         &self.plan
     }
-    /// Its links.
+    /// The links, in the order of the plan.
     pub fn links(&self) -> &[Link<P, P::Queue>] {
         &self.links
     }

@@ -1,9 +1,9 @@
 //! `[measure]`: what is measured while an experiment runs, and how it is summed up.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::{defaults, kind};
 use crate::names::{did_you_mean, listed};
 use crate::schema::short_or_table;
-use crate::topology::kind::kind;
 use haltere_plan::plan::{LinkPlan, Measure};
 use haltere_units::{Bytes, Dur, Prob, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -24,7 +24,6 @@ pub struct MeasureSpec {
     /// The part of the run that statistics take, from the first time to the second, instead of all that follows the
     /// warm-up. Columns that end in `_after_warmup`, metrics and tables of delays are of this part. Time series are of
     /// the whole run. Simulator only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<[Dur; 2]>,
     /// True: measure delays. Of watched links the sojourn time of each packet, of TCP flows each sample of the
     /// round-trip time, of `cbr` the one-way delay, jitter and loss. The tables `delay_summary` and `delay_bins` and
@@ -78,9 +77,9 @@ impl Default for MeasureSpec {
     }
 }
 
-/// Ethernet, IPv4 and the longest TCP header.
-fn snaplen() -> Bytes {
-    Bytes::new(96)
+defaults! {
+    /// Ethernet, IPv4 and the longest TCP header.
+    snaplen: Bytes = Bytes::new(96);
 }
 
 /// When flows have converged: the first time from which each flow's rate stays within this part of the fair share. The

@@ -1,5 +1,6 @@
 //! The schema, made from the types.
 
+use super::node::strip_nulls;
 use super::{examples, kinds};
 use crate::scenario::experiment::Experiment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -45,7 +46,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// `anyOf: [X, null]` becomes X; `type: [T, null]` becomes T.
+/// `anyOf: [X, null]` becomes X, `type: [T, null]` becomes T, and a default has no key that is null.
 fn drop_null(keys: &mut serde_json::Map<String, Value>) {
     if let Some(Value::Array(types)) = keys.get_mut("type") {
         types.retain(|t| t != "null");
@@ -54,8 +55,10 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
             keys.insert("type".into(), only);
         }
     }
-    if keys.get("default").is_some_and(Value::is_null) {
-        keys.remove("default");
+    match keys.get_mut("default") {
+        Some(Value::Null) => drop(keys.remove("default")),
+        Some(default) => strip_nulls(default),
+        None => {}
     }
     let Some(Value::Array(options)) = keys.get_mut("anyOf") else { return };
     let before = options.len();

@@ -1,9 +1,10 @@
 //! The packets of each connection between two hosts, counted where they enter the network and where they leave it.
 //!
-//! Programs tell nobody how much they sent, so the network counts for them.
+//! Programs do not report how much they sent, so the network counts for them.
 
-use crate::app::AppPlan;
 use crate::app::program::Ready;
+use crate::app::{AppPlan, Protocol};
+use crate::headers::{IPV4_HEADER, TCP_HEADER_WITH_TIMESTAMPS, UDP_HEADER};
 use crate::plan::Plan;
 use crate::record::{Record, SocketRecord};
 use alloc::collections::BTreeMap;
@@ -71,8 +72,9 @@ impl Sockets {
     }
 }
 
-/// Writes the connections down, and the goodput of programs, who tell nobody. A flow has the connections between its two hosts (if its server
-/// is ready at a port, those at that port), in the direction that carried more.
+/// Writes the connections into the record, and the goodput of programs, which they do not report. A flow has the
+/// connections between its two hosts (if its server is ready at a port, those at that port), in the direction that carried
+/// more.
 pub fn write_down(plan: &Plan, sockets: Vec<SocketRecord>, record: &mut Record) {
     for (flow, line) in plan.flows.iter().zip(&mut record.flows) {
         let AppPlan::Program(program) = &flow.app else { continue };
@@ -89,7 +91,7 @@ pub fn write_down(plan: &Plan, sockets: Vec<SocketRecord>, record: &mut Record) 
 
 /// Bytes of IPv4's header and the next one: TCP's with timestamps, as Linux sends it, UDP's and ICMP's.
 fn headers(protocol: u8) -> u32 {
-    if protocol == 6 { 52 } else { 28 }
+    IPV4_HEADER + if protocol == Protocol::Tcp.number() { TCP_HEADER_WITH_TIMESTAMPS } else { UDP_HEADER }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl ArrivedFlow {
 impl<'p> Process<'p> {
     fn open(plan: &'p ArrivalsPlan, at: Opening<'p>) -> Result<Process<'p>, WireError> {
         let mut listeners = Vec::new();
-        for node in nodes(plan).1 {
+        for node in plan.sides().1 {
             let (host, address) = (at.host(node)?, SocketAddrV4::new(node_address(node), at.port()));
             let buffer = plan.tcp.receiver.recv_buffer;
             let made = socket::listener(host, address, false, |socket| socket::set_buffers(socket, None, buffer));
@@ -192,20 +192,4 @@ impl Drop for Process<'_> {
     fn drop(&mut self) {
         self.flows.iter().flatten().for_each(|flow| socket::reset_when_dropped(&flow.sender));
     }
-}
-
-/// The nodes that may send and the nodes that may receive.
-pub(crate) fn nodes(plan: &ArrivalsPlan) -> (Vec<usize>, Vec<usize>) {
-    use haltere_plan::plan::{Between, Pattern};
-    let (mut from, mut to): (Vec<usize>, Vec<usize>) = match (&plan.pattern, &plan.between) {
-        (Pattern::Replay(flows), _) => flows.iter().map(|flow| (flow.from, flow.to)).unzip(),
-        (Pattern::Incast { to: Some(to), .. }, Between::Hosts(hosts)) => (hosts.to_vec(), vec![*to]),
-        (_, Between::Hosts(hosts)) => (hosts.to_vec(), hosts.to_vec()),
-        (_, Between::Pairs(pairs)) => pairs.iter().copied().unzip(),
-    };
-    for nodes in [&mut from, &mut to] {
-        nodes.sort_unstable();
-        nodes.dedup();
-    }
-    (from, to)
 }

@@ -21,6 +21,7 @@ use crate::namespace::{Namespace, Topology};
 use crate::program::Place;
 use crate::stats::Lateness;
 use crate::world::{Control, place};
+use haltere_plan::app::arrivals::ArrivalsPlan;
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
 use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan};
@@ -176,7 +177,7 @@ pub(crate) fn sysctls(flow: &FlowPlan, role: Role) -> Vec<(String, String)> {
 /// The hosts of a flow: the nodes of each, and what it does there.
 pub(crate) fn hosts(flow: &FlowPlan) -> Vec<(Vec<usize>, Role)> {
     if let Some(process) = flow.app.arrivals() {
-        let (from, to) = arrivals::nodes(process);
+        let (from, to) = process.sides();
         let one = |role| move |node| (vec![node], role);
         return from.into_iter().map(one(Role::Opens)).chain(to.into_iter().map(one(Role::Accepts))).collect();
     }
@@ -191,7 +192,7 @@ pub(crate) fn hosts(flow: &FlowPlan) -> Vec<(Vec<usize>, Role)> {
 
 /// The flow's own ends. Of flows that arrive they count for nothing: the first of each side.
 fn ends(flow: &FlowPlan) -> (usize, usize) {
-    let sides = flow.app.arrivals().map(arrivals::nodes);
+    let sides = flow.app.arrivals().map(ArrivalsPlan::sides);
     let first = sides.and_then(|(from, to)| Some((*from.first()?, *to.first()?)));
     first.unwrap_or((flow.from, flow.to))
 }

@@ -1,8 +1,7 @@
 //! The bodies that the fuzz targets and the bounded tests share: what is read ends with a value or an error, never with
 //! a panic.
 
-use crate::scenario::Scenario;
-use crate::topology::trace::exercise_trace as trace;
+use haltere_lab::{ErrorKind, Scenario, limits};
 use haltere_plan::arrivals::FlowArrivals;
 use haltere_plan::plan::AppPlan;
 use haltere_plan::sizes::SizeDistribution;
@@ -22,17 +21,10 @@ pub fn exercise_experiment(bytes: &[u8]) {
         }
         Err(error) => {
             let told = error.to_string();
-            assert!(told.chars().count() <= crate::limits::ERROR_CHARACTERS, "{told}");
+            assert!(told.chars().count() <= limits::ERROR_CHARACTERS, "{told}");
             assert!(!told.contains('\n') && told.contains(" must be "), "{told}");
-            assert_ne!(error.kind(), crate::scenario::ErrorKind::Bug, "{told}");
+            assert_ne!(error.kind(), ErrorKind::Bug, "{told}");
         }
-    }
-}
-
-/// Any bytes as a trace file, and as the gaps that stand for one. The gaps of a file stand for its times.
-pub fn exercise_trace(bytes: &[u8]) {
-    if let Ok(text) = core::str::from_utf8(bytes) {
-        trace(text);
     }
 }
 
