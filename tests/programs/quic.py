@@ -1,4 +1,4 @@
-"""A QUIC server that sends two megabytes on a stream, and its client, with aioquic. The server makes its certificate itself."""
+"""A QUIC server that sends six megabytes on a stream, and its client, with aioquic. The server makes its certificate itself."""
 
 import asyncio
 import datetime
@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-SIZE = 2_000_000
+SIZE = 6_000_000
 
 
 class Sender(QuicConnectionProtocol):

@@ -1,4 +1,4 @@
-// Four goroutines send for three seconds each; the server counts what it reads.
+// Four goroutines send for five seconds each; the server counts what it reads.
 package main
 
 import (
@@ -36,7 +36,7 @@ func send(to string, start time.Time) (sent int) {
 	}
 	defer connection.Close()
 	buffer := make([]byte, 65536)
-	for time.Since(start) < 3*time.Second {
+	for time.Since(start) < 5*time.Second {
 		count, err := connection.Write(buffer)
 		sent += count
 		if err != nil {

@@ -1,4 +1,4 @@
-/* Four threads send half a megabyte each, and wait for one another before the next round; the server has a thread a connection. */
+/* Four threads send a megabyte and a half each, and wait for one another before the next round; the server has a thread a connection. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define THREADS 4
-#define ROUNDS 5
+#define ROUNDS 15
 #define BYTES 100000
 
 static pthread_barrier_t round_ends;

@@ -66,20 +66,9 @@ def test_an_unmodified_program_gives_the_same_bytes_alone_and_beside_another_gue
     with ThreadPoolExecutor(2) as pool:
         pair = list(pool.map(lambda _: programs.run(experiment).digest, range(2)))
     assert pair == [one.digest] * 2
-    # What the network delivered is at most what the bottleneck carries, and most of it.
-    assert 0.75 * programs.MBIT < one.goodput < 1.3 * programs.MBIT
-
-
-@pytest.mark.slow
-def test_a_program_gets_as_much_as_a_flow_of_haltere(tmp_path: Path) -> None:
-    iperf3 = programs.PROGRAMS[0]
-    if iperf3.missing:
-        pytest.skip(f"needs {iperf3.missing}")
-    told = json.loads(
-        output(run(tmp_path, iperf3.client, server=iperf3.server, ready=iperf3.ready, expect=0) | {}, "stdout")
-    )
-    intervals = [one["sum"]["bits_per_second"] * 1e-6 for one in told["intervals"]]
-    assert intervals[-2] == pytest.approx(programs.run(programs.own()).goodput, rel=0.02)
+    # QUIC has another congestion control, and aioquic's acknowledges each packet.
+    part = 0.8 if program.name == "aioquic" else 0.98
+    assert programs.goodput(experiment) > part * programs.goodput(programs.own())
 
 
 SEES = """

@@ -40,6 +40,15 @@ def _files(program: Mapping[str, Any]) -> Iterator[str]:
         yield from (one for one in text.split(":") if Path(one).is_absolute() and Path(one).exists())
 
 
+def _without_inner(files: set[str]) -> list[str]:
+    """Those that lie in no other of them."""
+    kept: list[str] = []
+    for one in sorted(files, key=lambda file: Path(file).parts):
+        if not any(Path(one).is_relative_to(outer) for outer in kept):
+            kept.append(one)
+    return kept
+
+
 @dataclass(frozen=True)
 class Kernel(World):
     """A Linux kernel as an ordinary process, whose clock moves only when nothing is left to do. One boot a run."""
@@ -123,7 +132,7 @@ class Kernel(World):
         programs = [one for one in traffic if one.kind == "program"]
         if programs:
             named = {path for one in programs for path in _files(one.values)}
-            told |= {"host_files": sorted({*told.get("host_files", ()), *SYSTEM, *named})}
+            told |= {"host_files": _without_inner({*told.get("host_files", ()), *SYSTEM, *named})}
         if self.pcap:
             folder = Path(self.pcap)
             folder.mkdir(parents=True, exist_ok=True)
