@@ -23,7 +23,7 @@ use haltere_plan::fabric::{FabricPlan, write_down};
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_plan::{Plan, Record};
-use haltere_transport::TcpParams;
+use haltere_transport::{AccurateEcn, TcpParams};
 use haltere_units::outside::Outside;
 use haltere_units::{Dur, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -151,7 +151,7 @@ pub fn run_over(
     control: &Control<'_>,
 ) -> Result<Record, WireError> {
     let stand_ins = control.manner.controls.iter().map(|(planned, _)| format!(" {planned}")).collect::<String>();
-    check_for(plan, &(available_controls()? + &stand_ins))?;
+    check_for(plan, &(available_controls()? + &stand_ins), kernel_tcp::has_accurate_ecn())?;
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let hosts = hosts(plan)?;
     let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
@@ -184,12 +184,13 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 pub fn check(plan: &Plan) -> Result<(), WireError> {
     plan.check_queues().map_err(WireError::Refused)?;
     let has = available_controls()?;
-    check_for(plan, &has)?;
+    check_for(plan, &has, kernel_tcp::has_accurate_ecn())?;
     bpf::may_load(&missing_controls(plan, &has))
 }
 
-/// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between).
-pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
+/// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between), and
+/// with accurate ECN or without.
+pub fn check_for(plan: &Plan, controls: &str, accurate_ecn: bool) -> Result<(), WireError> {
     plan.check().map_err(WireError::Refused)?;
     if plan.ecmp {
         let hint = "the simulator spreads flows over equal paths";
@@ -204,6 +205,18 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
         endpoint::check(flow)?;
         if let Some(tcp) = flow.app.tcp() {
             kernel_tcp::congestion_names(&place(flow), &tcp.congestion)?;
+            let (sender, receiver, _) = needs(flow);
+            if !accurate_ecn && [sender, receiver].iter().any(|tcp| tcp.accurate_ecn != AccurateEcn::Off) {
+                let hint =
+                    "Linux has it from 7.0 on: `haltere kernel build 7.2`, `--world kernel`; the simulator has it";
+                return Err(WireError::refused(
+                    &place(flow),
+                    "accurate_ecn",
+                    "one that this kernel has",
+                    "another",
+                    hint,
+                ));
+            }
         }
     }
     let (most, count) = (usize::from(u16::MAX - endpoint::FIRST_PORT), plan.flows.len());
