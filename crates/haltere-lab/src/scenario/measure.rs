@@ -24,6 +24,7 @@ pub struct MeasureSpec {
     /// The part of the run that statistics take, from the first time to the second, instead of all that follows the
     /// warm-up. Columns that end in `_after_warmup`, metrics and tables of delays are of this part. Time series are of
     /// the whole run. Simulator only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<[Dur; 2]>,
     /// True: measure delays. Of watched links the sojourn time of each packet, of TCP flows each sample of the
     /// round-trip time, of `cbr` the one-way delay, jitter and loss. The tables `delay_summary` and `delay_bins` and

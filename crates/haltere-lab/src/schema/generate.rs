@@ -1,6 +1,5 @@
 //! The schema, made from the types.
 
-use super::node::strip_nulls;
 use super::{examples, kinds};
 use crate::scenario::experiment::Experiment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -46,7 +45,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// `anyOf: [X, null]` becomes X, `type: [T, null]` becomes T, and a default has no key that is null.
+/// `anyOf: [X, null]` becomes X; `type: [T, null]` becomes T.
 fn drop_null(keys: &mut serde_json::Map<String, Value>) {
     if let Some(Value::Array(types)) = keys.get_mut("type") {
         types.retain(|t| t != "null");
@@ -55,10 +54,8 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
             keys.insert("type".into(), only);
         }
     }
-    match keys.get_mut("default") {
-        Some(Value::Null) => drop(keys.remove("default")),
-        Some(default) => strip_nulls(default),
-        None => {}
+    if keys.get("default").is_some_and(Value::is_null) {
+        keys.remove("default");
     }
     let Some(Value::Array(options)) = keys.get_mut("anyOf") else { return };
     let before = options.len();
