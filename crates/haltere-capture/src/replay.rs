@@ -23,10 +23,10 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::time::Instant;
 
-/// The options.
+/// Which classifiers are replayed, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The classifiers.
+    /// The classifiers, in the order of the report.
     pub classifiers: Vec<ClassifierParams>,
     /// Flows up to this are short.
     pub short: Bytes,
@@ -87,7 +87,7 @@ impl Rate {
 /// The hit rates of one classifier.
 #[derive(Debug, Clone, Serialize)]
 pub struct Score {
-    /// The classifier.
+    /// The classifier and its parameters.
     pub classifier: ClassifierParams,
     /// Packets of short flows called short.
     pub short: Rate,
@@ -102,7 +102,7 @@ pub struct Score {
 /// The result of a capture.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Packets read.
+    /// Packets of the capture.
     pub packets: u64,
     /// Of these, packets without a flow (no IP, or unreadable).
     pub without_flow: u64,

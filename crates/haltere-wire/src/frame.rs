@@ -69,7 +69,7 @@ impl Layout {
     }
 }
 
-/// One Ethernet frame.
+/// An Ethernet frame with the places of its headers.
 #[derive(Debug)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -163,7 +163,7 @@ impl Frame {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-    /// The kind.
+    /// Which headers could be read.
     pub fn kind(&self) -> Kind {
         self.layout.kind
     }

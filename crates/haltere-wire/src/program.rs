@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, PipeReader, Read};
+use std::io::{self, BufRead, BufReader, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -191,7 +191,7 @@ impl Program {
     pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
     }
-    /// Ends it.
+    /// Ends it at once, by SIGKILL.
     pub fn kill(&self) {
         self.signal(Signal::SIGKILL);
     }
@@ -233,6 +233,21 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.end_now();
     }
+}
+
+/// Waits until a helper program has said `ready` on a line of its own. The inner error is the last line of its complaint.
+pub(crate) fn wait_until_ready(child: &mut Child) -> io::Result<Result<(), String>> {
+    let (mut line, mut why) = (String::new(), String::new());
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    if line.trim() == "ready" {
+        return Ok(Ok(()));
+    }
+    if let Some(mut err) = child.stderr.take() {
+        let _ = err.read_to_string(&mut why);
+    }
+    Ok(Err(why.lines().last().unwrap_or("no reason given").to_string()))
 }
 
 fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {

@@ -46,23 +46,10 @@ pub trait Watch {
     }
 }
 
-/// Ends at a time.
-#[derive(Debug, Clone, Copy)]
-pub struct Until(pub Time);
-
-impl Watch for Until {
-    fn turn(&mut self, _router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
-        if now >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-    fn next(&self) -> Option<Time> {
-        Some(self.0)
-    }
-}
-
 /// A fabric with its ports.
 #[derive(Debug)]
 pub struct Router<P> {
-    /// The network inside.
+    /// The network between the ports.
     pub fabric: Fabric,
     /// Its ports, in the order of the fabric's.
     pub ports: Vec<P>,
@@ -139,7 +126,7 @@ impl<P: Port> Router<P> {
         let end = clock.now() + drain;
         while self.fabric.holds() > 0 && clock.now() < end {
             self.turn(clock, clock.now(), false)?;
-            if let Some(next) = self.fabric.next_packet() {
+            if let Some(next) = self.fabric.network.next_packet() {
                 clock.sleep(Some(next.min(end)), &[]).doing("sleeping")?;
             }
         }
@@ -199,7 +186,7 @@ impl<P: Port> Router<P> {
     /// Sleeps until something is to do; true where one of the owner's descriptors woke it.
     fn sleep(&mut self, clock: &mut impl Clock, watch: &impl Watch) -> Result<bool, WireError> {
         let ports = self.ports.iter().filter_map(Port::next).min();
-        let until = [self.fabric.next_event(), watch.next(), ports].into_iter().flatten().min();
+        let until = [self.fabric.network.next_event(), watch.next(), ports].into_iter().flatten().min();
         if until.is_some_and(|at| at <= clock.now()) {
             return Ok(false);
         }
@@ -213,12 +200,12 @@ impl<P: Port> Router<P> {
     /// Everything counted so far.
     pub fn snapshot(&mut self, now: Time) -> Snapshot {
         let ports: Vec<PortCounters> = self.ports.iter_mut().map(Port::counters).collect();
-        let records = self.fabric.link_records(now);
+        let records = self.fabric.network.link_records(now);
         let links = self.fabric.backlogs().zip(records);
         Snapshot {
             at: now,
             cpu: thread_cpu().saturating_sub(self.cpu_before),
-            fabric: self.fabric.counters(),
+            fabric: self.fabric.network.counters(),
             unread: self.fabric.unread(),
             holds: self.fabric.holds(),
             ports,

@@ -36,11 +36,11 @@ impl Lateness {
         self.sum_ns += ns;
         self.max_ns = self.max_ns.max(ns);
     }
-    /// The mean.
+    /// The mean lateness.
     pub fn mean(&self) -> Dur {
         Dur::from_ns(self.sum_ns.checked_div(self.count).unwrap_or(0))
     }
-    /// The most.
+    /// The largest lateness.
     pub fn max(&self) -> Dur {
         Dur::from_ns(self.max_ns)
     }
@@ -66,15 +66,15 @@ impl Lateness {
 /// Everything that a router has counted, at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// When.
+    /// When the counters were read.
     pub at: Time,
     /// What came in and went out.
     pub fabric: Counters,
     /// Frames that could not be read.
     pub unread: Unread,
-    /// Packets inside.
+    /// Packets in queues, on lines and in outboxes.
     pub holds: u64,
-    /// The ports.
+    /// The counters of each port.
     pub ports: Vec<PortCounters>,
     /// The links: name, (backlog, packets in the ring), counters.
     pub links: Vec<(String, (Backlog, u32), LinkCounters)>,
@@ -86,7 +86,7 @@ pub struct Snapshot {
     pub schedule: Schedule,
     /// Turns of the loop.
     pub turns: u64,
-    /// Turns that slept.
+    /// Turns of the loop that slept.
     pub sleeps: u64,
 }
 

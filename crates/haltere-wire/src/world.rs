@@ -13,7 +13,7 @@ use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::Role;
-use crate::namespace::{HostSettings, Topology, port_name, take};
+use crate::namespace::{HostSettings, Interfaces, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::program;
 use crate::router::{Router, Watch};
@@ -43,7 +43,7 @@ const ATTENTION: Dur = Dur::from_ms(50);
 /// Whether the machine is measured before the run, and what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Calibrate {
-    /// Not measured.
+    /// The machine is not measured.
     No,
     /// Measured and written down; a machine out of bounds runs all the same.
     Note,
@@ -78,7 +78,7 @@ pub struct Control<'a> {
 impl Control<'_> {
     /// The cancel flag is set.
     pub fn is_stopped(&self) -> bool {
-        self.stop.is_some_and(|bell| bell.load(Ordering::Relaxed))
+        self.stop.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
     /// So much of the run is done.
     pub(crate) fn at(&self, now: Time) {
@@ -114,12 +114,12 @@ pub fn may_run() -> Result<(), WireError> {
     Topology::build(&[]).map(drop)
 }
 
-/// Runs the plan.
+/// Runs the plan on real packets, after the calibration.
 pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     check(plan)?;
     // Every flow holds a few descriptors. What cannot be raised shows when they run out.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
-    let topology = Topology::build_for(&hosts(plan)?, control.gso)?;
+    let topology = Topology::build_with(&hosts(plan)?, control.gso, Interfaces::Joined)?;
     // Unloaded when this returns, or this process ends.
     let _controls = bpf::load(&missing_controls(plan, &available_controls()?))?;
     let calibration = match control.calibrate {
@@ -156,9 +156,7 @@ pub fn run_over(
     let hosts = hosts(plan)?;
     let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
     network.prepare(&nodes)?;
-    let topology = Topology::build_with(&hosts, offloads, &|_, host, node, interface, mtu| {
-        take(host, node, interface, mtu, (!offloads).then_some(1))
-    })?;
+    let topology = Topology::build_with(&hosts, offloads, Interfaces::Given)?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
     let mut agent = Agent::prepare(plan, &topology, control)?;
     let origin = monotonic_ns() + LEAD.as_ns();
@@ -208,28 +206,27 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
             kernel_tcp::congestion_names(&place(flow), &tcp.congestion)?;
         }
     }
-    let most = usize::from(u16::MAX - crate::endpoint::FIRST_PORT);
-    if plan.flows.len() > most {
-        let (last, hint) = (&plan.flows[plan.flows.len() - 1], "each has a port of its own");
-        return Err(WireError::refused(
-            &place(last),
-            "count",
-            &format!("such that there are at most {most} flows"),
-            plan.flows.len(),
-            hint,
-        ));
+    let (most, count) = (usize::from(u16::MAX - endpoint::FIRST_PORT), plan.flows.len());
+    if let Some(last) = plan.flows.last().filter(|_| count > most) {
+        let rule = format!("such that there are at most {most} flows");
+        return Err(WireError::refused(&place(last), "count", &rule, count, "each has a port of its own"));
     }
-    let has = controls;
-    let lacking = missing_controls(plan, has);
-    let known = |kind: &str| has.split_whitespace().any(|name| name == kind) || lacking.contains(&kind);
-    let unknown = plan
-        .flows
-        .iter()
-        .find_map(|flow| Some((flow, flow.app.tcp()?.congestion.kind())).filter(|(_, kind)| !known(kind)));
+    let is_known = |kind: &str| has(controls, kind) || bpf::CONTROLS.contains(&kind);
+    let unknown = flows_with_controls(plan).find(|(_, kind)| !is_known(kind));
     let Some((flow, kind)) = unknown else { return Ok(()) };
-    let rule =
-        format!("one that this kernel has ({}) or that is loaded as BPF ({})", has.trim(), bpf::CONTROLS.join(" "));
+    let (controls, ours) = (controls.trim(), bpf::CONTROLS.join(" "));
+    let rule = format!("one that this kernel has ({controls}) or that is loaded as BPF ({ours})");
     Err(WireError::refused(&place(flow), "congestion", &rule, format!("`{kind}`"), "the simulator has it"))
+}
+
+/// The flows with a congestion control, and its kind.
+fn flows_with_controls(plan: &Plan) -> impl Iterator<Item = (&FlowPlan, &'static str)> {
+    plan.flows.iter().filter_map(|flow| Some((flow, flow.app.tcp()?.congestion.kind())))
+}
+
+/// A kernel with those congestion controls has that one.
+fn has(controls: &str, kind: &str) -> bool {
+    controls.split_whitespace().any(|name| name == kind)
 }
 
 fn available_controls() -> Result<String, WireError> {
@@ -238,11 +235,26 @@ fn available_controls() -> Result<String, WireError> {
 }
 
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
-fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
-    let asked =
-        |kind: &str| plan.flows.iter().filter_map(|flow| flow.app.tcp()).any(|tcp| tcp.congestion.kind() == kind);
-    let lacks = |kind: &str| !has.split_whitespace().any(|name| name == kind);
-    bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect()
+fn missing_controls(plan: &Plan, controls: &str) -> Vec<&'static str> {
+    let is_asked_for = |kind: &str| flows_with_controls(plan).any(|(_, asked)| asked == kind);
+    bpf::CONTROLS.into_iter().filter(|kind| is_asked_for(kind) && !has(controls, kind)).collect()
+}
+
+/// The plan's network, with an open port for each of these nodes. `whole`: frames pass with what an offload left undone.
+pub(crate) fn network(
+    plan: &Plan,
+    topology: &Topology,
+    nodes: Vec<usize>,
+    (isn_bits, whole): (u8, bool),
+) -> Result<(Fabric, Vec<PacketPort>), WireError> {
+    // Its owner ends it.
+    let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
+    let params = FabricParams { plan: network, ports: nodes.clone(), steering: Steering::ByAddress, isn_bits };
+    let fabric = Fabric::new(params)?;
+    let slots = (SLOTS_IN_ALL / nodes.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
+    let open = |node: &usize| PacketPort::open_with(&port_name(*node), slots, whole);
+    let ports = topology.router.enter(|| Ok(nodes.iter().map(open).collect::<Result<Vec<_>, _>>()));
+    Ok((fabric, ports.doing("entering the router's namespace")??))
 }
 
 /// Runs the plan in existing namespaces.
@@ -250,26 +262,14 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
     let mut agent = Agent::prepare(plan, topology, control)?;
-    let ports: Vec<usize> = topology.nodes();
-    // The router ends the run.
-    let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
-    let (steering, isn_bits) = (Steering::ByAddress, endpoint::ISN_BITS);
-    let fabric = Fabric::new(FabricParams { plan: network, ports: ports.clone(), steering, isn_bits })?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
-    let slots = (SLOTS_IN_ALL / ports.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
-    let opened = topology.router.enter(|| {
-        Ok(ports
-            .iter()
-            .map(|&node| PacketPort::open_with(&port_name(node), slots, control.gso))
-            .collect::<Result<Vec<_>, _>>())
-    });
-    let opened = opened.doing("entering the router's namespace")??;
+    let (fabric, ports) = network(plan, topology, topology.nodes(), (endpoint::ISN_BITS, control.gso))?;
     let origin = monotonic_ns() + LEAD.as_ns();
     let ended = AtomicBool::new(false);
     let stops = Stops { all: control, ended: &ended, end: plan.end };
     let routed = std::thread::scope(|scope| {
         let router = scope.spawn(|| {
-            let result = route(fabric, opened, origin, control.spin, stops);
+            let result = route(fabric, ports, origin, control.spin, stops);
             ended.store(true, Ordering::Relaxed);
             result
         });
@@ -330,7 +330,6 @@ struct Routed {
     events: u64,
 }
 
-/// The router's thread.
 fn route(
     fabric: Fabric,
     ports: Vec<PacketPort>,
@@ -339,7 +338,7 @@ fn route(
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
     let guard = PriorityGuard::for_router(spin);
-    let outside = fabric.outside();
+    let outside = fabric.network.plan().outside.clone();
     let mut router = Router::new(fabric, ports)?;
     (router.schedule, router.end) = (guard.schedule(), stops.end);
     let mut clock = Monotonic::from_origin(origin, spin).doing("the clock")?;
@@ -350,10 +349,10 @@ fn route(
         return Err(WireError::Outside(Box::new(fault.clone())));
     }
     Ok(Routed {
-        links: router.fabric.link_records(stops.end),
-        samples: router.fabric.take_samples(),
-        sockets: router.fabric.sockets(),
-        events: router.fabric.counters().events,
+        links: router.fabric.network.link_records(stops.end),
+        samples: std::mem::take(router.fabric.network.samples()).into_vec(),
+        sockets: router.fabric.network.sockets(),
+        events: router.fabric.network.counters().events,
         counters: router.snapshot(stops.end),
     })
 }

@@ -187,7 +187,7 @@ def _stand(
     _enter_user_namespace()
     network = _core.LiveNetwork(scenario._core, outside)
     try:
-        with _desk(network, change) as path, _signals_are_the_programs():
+        with _answering(network, change) as path, _signals_are_the_programs():
             environment = [(_NETWORK, path)]
             for where, commands in servers.items():
                 for words in commands:
@@ -222,7 +222,7 @@ def _signals_are_the_programs() -> Iterator[None]:
 
 
 @contextmanager
-def _desk(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
+def _answering(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
     """A socket at which `haltere network` asks; gives its path."""
     folder = tempfile.mkdtemp(prefix="haltere-network-")
     path = os.path.join(folder, "socket")

@@ -5,9 +5,9 @@
 //! Units: times since the start of the run. Known problems: a write is as large as the socket takes, so a send
 //! buffer is always full, as with iperf3.
 //!
-//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what
-//! the kernel must be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the
-//! run.
+//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file has a
+//! function `open`, which gives the [`Endpoint`] of a flow. A kind without a line is refused before the run. What the
+//! kernel must be able to do or be set to for a kind is in `check` and `sysctls`.
 
 mod exchange;
 pub(crate) mod ftp_server;
@@ -16,7 +16,7 @@ mod stream;
 
 use crate::clock::{Clock, Monotonic};
 use crate::error::{Doing, WireError};
-use crate::mptcp::Role;
+use crate::mptcp::{self, Role};
 use crate::namespace::{Namespace, Topology};
 use crate::program::Place;
 use crate::stats::Lateness;
@@ -37,26 +37,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The end of a step of an endpoint.
 type Done = Result<(), WireError>;
-
-/// What the wire must know of a traffic kind before its flows are opened.
-trait Kind {
-    /// The explicit plan of the kind.
-    type Plan;
-    /// What runs a flow of the kind.
-    type Endpoint<'p>: Endpoint;
-    /// Whether the wire can do what the plan asks; `place` is its traffic entry.
-    fn check(_plan: &Self::Plan, _place: &str) -> Done {
-        Ok(())
-    }
-    /// What the kernel of a host with that role must be set to beside its TCP: names below `/proc/sys/net` and values.
-    fn sysctls(_role: Role) -> Vec<(String, String)> {
-        Vec::new()
-    }
-    /// The receiver's host runs the FTP server.
-    const NEEDS_FTP_SERVER: bool = false;
-    /// Opens the sockets of a flow; nothing is sent yet.
-    fn open<'p>(plan: &'p Self::Plan, at: Opening<'p>) -> Result<Self::Endpoint<'p>, WireError>;
-}
 
 /// One flow's sockets, and what its applications do with them.
 trait Endpoint: std::fmt::Debug {
@@ -133,6 +113,9 @@ impl<'p> Opening<'p> {
     }
 }
 
+/// The endpoint of a flow.
+type Opened<'p> = Result<Box<dyn Endpoint + 'p>, WireError>;
+
 macro_rules! kinds {
     ($($variant:ident, $module:ident);+ $(;)?) => {
         $(mod $module;)+
@@ -140,41 +123,16 @@ macro_rules! kinds {
         /// The kinds that the wire has.
         const KINDS: &[&str] = &[$(stringify!($module)),+];
 
-        /// Opens the sockets of a flow.
-        fn open<'p>(at: Opening<'p>) -> Result<Box<dyn Endpoint + 'p>, WireError> {
-            match &at.flow.app {
-                $(AppPlan::$variant(plan) => Ok(Box::new($module::$variant::open(plan, at)?)),)+
-                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => Err(unknown(at.flow)),
-            }
+        fn is_known(app: &AppPlan) -> bool {
+            matches!(app, $(AppPlan::$variant(_))|+)
         }
 
-        /// Whether the wire has the kind of this flow, and can do what its plan asks.
-        pub(crate) fn check(flow: &FlowPlan) -> Done {
-            if flow.dscp != 0 {
-                let fault = Fault::new(place(flow), "dscp", "left out on the wire", flow.dscp);
-                return Err(WireError::Refused(Box::new(fault)));
-            }
-            match &flow.app {
-                $(AppPlan::$variant(plan) => $module::$variant::check(plan, &place(flow)),)+
+        /// Opens the sockets of a flow.
+        fn open<'p>(at: Opening<'p>) -> Opened<'p> {
+            match &at.flow.app {
+                $(AppPlan::$variant(plan) => $module::open(plan, at),)+
                 #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => Err(unknown(flow)),
-            }
-        }
-        /// What the kernel of a host with that role in this flow must be set to beside its TCP.
-        pub(crate) fn sysctls(flow: &FlowPlan, role: Role) -> Vec<(String, String)> {
-            match &flow.app {
-                $(AppPlan::$variant(_) => $module::$variant::sysctls(role),)+
-                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => Vec::new(),
-            }
-        }
-        /// The flow's receiver runs the FTP server.
-        fn needs_ftp_server(flow: &FlowPlan) -> bool {
-            match &flow.app {
-                $(AppPlan::$variant(_) => $module::$variant::NEEDS_FTP_SERVER,)+
-                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => false,
+                _ => Err(unknown(at.flow)),
             }
         }
     };
@@ -193,6 +151,26 @@ kinds! {
     Video, video;
     Voip, voip;
     Program, program;
+}
+
+/// Whether the wire has the kind of this flow, and can do what its plan asks.
+pub(crate) fn check(flow: &FlowPlan) -> Done {
+    if flow.dscp != 0 {
+        let fault = Fault::new(place(flow), "dscp", "left out on the wire", flow.dscp);
+        return Err(WireError::Refused(Box::new(fault)));
+    }
+    match &flow.app {
+        app if !is_known(app) => Err(unknown(flow)),
+        AppPlan::Multipath(plan) => mptcp::check(&place(flow), plan),
+        AppPlan::Voip(plan) => voip::check(plan, &place(flow)),
+        _ => Ok(()),
+    }
+}
+
+/// What the kernel of a host with that role in this flow must be set to beside its TCP: names below `/proc/sys/net` and
+/// values.
+pub(crate) fn sysctls(flow: &FlowPlan, role: Role) -> Vec<(String, String)> {
+    if matches!(flow.app, AppPlan::Multipath(_)) { mptcp::sysctls(role) } else { Vec::new() }
 }
 
 /// The hosts of a flow: the nodes of each, and what it does there.

@@ -2,7 +2,7 @@
 //! that the agent's own delays do not count.
 //! Source: RFC 792.
 
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr::set_ecn};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side, cbr::set_ecn};
 use crate::clock::wall_ns;
 use crate::error::{Doing, WireError};
 use crate::frame::checksum;
@@ -23,15 +23,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// Requests whose replies are still waited for; older ones are given up.
 const OUTSTANDING: usize = 4096;
 
-/// The kind.
-pub(super) struct Ping;
-
-impl Kind for Ping {
-    type Plan = PingPlan;
-    type Endpoint<'p> = Echo;
-    fn open<'p>(plan: &'p PingPlan, at: Opening<'p>) -> Result<Echo, WireError> {
-        Echo::open(plan, &at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p PingPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Echo::open(plan, &at)?))
 }
 
 /// One flow of echo requests.

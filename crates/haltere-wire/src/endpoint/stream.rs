@@ -1,5 +1,5 @@
 //! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a
-//! [`Source`].
+//! [`RateSource`].
 
 use super::socket::{self, READ};
 use super::{Context, Done, Endpoint, Observed, Opening, Side};
@@ -23,7 +23,7 @@ const ALWAYS: Dur = Dur::from_secs(1 << 30);
 
 /// A source that writes chunks while it is on.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct RateSource {
     chunk: u64,
     every: Dur,
     on: DurationDistribution,
@@ -33,25 +33,22 @@ pub(super) struct Source {
     chance: Rng,
 }
 
-impl Source {
+impl RateSource {
     /// A source with that rate while it is on, for times drawn from these distributions.
     pub(super) fn new(
         rate: Rate,
         chunk: Bytes,
         (on, off): (DurationDistribution, DurationDistribution),
+        begins_off: bool,
         chance: Rng,
-    ) -> Source {
+    ) -> RateSource {
         let every = rate.time_for(chunk).max(Dur::from_ns(1));
-        Source { chunk: chunk.as_u64(), every, on, off, begins_off: false, on_until: Time::ZERO, chance }
-    }
-    /// The same source, which begins off or on.
-    pub(super) fn beginning(self, begins_off: bool) -> Source {
-        Source { begins_off, ..self }
+        RateSource { chunk: chunk.as_u64(), every, on, off, begins_off, on_until: Time::ZERO, chance }
     }
     /// A source that is always on.
-    pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> Source {
+    pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> RateSource {
         let (on, off) = (DurationDistribution::Constant(ALWAYS), DurationDistribution::Constant(Dur::ZERO));
-        Source::new(rate, chunk, (on, off), chance)
+        RateSource::new(rate, chunk, (on, off), false, chance)
     }
     /// It begins at that time. Returns when it writes first.
     fn begin(&mut self, at: Time) -> Time {
@@ -76,12 +73,11 @@ pub(super) struct Stream<'p> {
     /// Bytes in all; `None`: endless.
     pub(super) bytes: Option<Bytes>,
     /// What writes them; `None`: as much is written as the socket takes.
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<RateSource>,
     /// The connection is one of Multipath TCP.
     pub(super) multipath: bool,
 }
 
-/// One TCP flow.
 #[derive(Debug)]
 pub(super) struct Transfer {
     sender: OwnedFd,
@@ -93,7 +89,7 @@ pub(super) struct Transfer {
     total: Option<u64>,
     /// Bytes that may be written now; `None`: without end.
     allowance: Option<u64>,
-    source: Option<Source>,
+    source: Option<RateSource>,
     writing: bool,
     sink: Vec<u8>,
     reading: Reading,
@@ -298,8 +294,8 @@ mod tests {
         let end = Time::ZERO + Dur::from_secs(3);
         // 500 kB/s for six times 250 ms; begun off, for five times and the 240 ms from 2.76 s on.
         for (begins_off, bytes) in [(false, 750_000), (true, 745_000)] {
-            let source = Source::new(Rate::from_mbps(4), Bytes::new(1000), (half, half), Rng::new(1, "source"));
-            let mut source = source.beginning(begins_off);
+            let (rate, chunk, chance) = (Rate::from_mbps(4), Bytes::new(1000), Rng::new(1, "source"));
+            let mut source = RateSource::new(rate, chunk, (half, half), begins_off, chance);
             let (mut at, mut written) = (source.begin(Time::ZERO + Dur::from_ms(10)), 0);
             while at < end {
                 let (more, next) = source.write(at);

@@ -6,7 +6,7 @@
 //! count.
 
 use super::ping::receive;
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side, cbr};
 use crate::clock::wall_ns;
 use crate::error::{Doing, WireError};
 use haltere_plan::plan::VoipPlan;
@@ -22,25 +22,21 @@ const RTP: usize = 12;
 /// Version 2, no extras; payload type 0 is PCMU (RFC 3551).
 const VERSION: u8 = 0x80;
 
-/// The kind.
-pub(super) struct Voip;
+/// A packet must have room for its header.
+pub(super) fn check(plan: &VoipPlan, place: &str) -> Done {
+    if plan.packet < Bytes::new(RTP as u64) {
+        let (rule, hint) = ("at least 12 B", "a packet has an RTP header");
+        return Err(WireError::refused(place, "packet", rule, plan.packet, hint));
+    }
+    Ok(())
+}
 
-impl Kind for Voip {
-    type Plan = VoipPlan;
-    type Endpoint<'p> = Call<'p>;
-    fn check(plan: &VoipPlan, place: &str) -> Done {
-        if plan.packet < Bytes::new(RTP as u64) {
-            let (rule, hint) = ("at least 12 B", "a packet has an RTP header");
-            return Err(WireError::refused(place, "packet", rule, plan.packet, hint));
-        }
-        Ok(())
-    }
-    fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Result<Call<'p>, WireError> {
-        let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
-        let (sender, receiver) = cbr::sockets(&at, false)?;
-        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true).doing(format!("{}: time stamps", at.flow.name))?;
-        Ok(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() })
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Opened<'p> {
+    let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
+    let (sender, receiver) = cbr::sockets(&at, false)?;
+    setsockopt(&receiver, sockopt::ReceiveTimestampns, &true).doing(format!("{}: time stamps", at.flow.name))?;
+    Ok(Box::new(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() }))
 }
 
 /// A talker and a listener.

@@ -5,6 +5,8 @@
 //! `HALTERE_MEGABYTES=100` makes it the long run; the default is 4 each way.
 
 mod stack;
+#[path = "../support/mod.rs"]
+mod support;
 mod tcp_bytes;
 
 use haltere_congestion::CongestionParams;
@@ -19,7 +21,6 @@ use haltere_wire::namespace::{HostSettings, Topology, node_address, port_name};
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::{Router, Watch};
 use haltere_wire::stats::Snapshot;
-use haltere_wire::testing::{cable, has_tools, link, privileged};
 use stack::{Either, Stack, Task, pattern};
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -28,6 +29,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
+use support::{cable, has_tools, link, privileged};
 use tcp_bytes::End;
 
 /// Ends when the connection is closed, or at a time.
@@ -159,7 +161,7 @@ fn route(topology: &Topology, control: &CongestionParams, bytes: u64, capture: &
     router.run(&mut clock, &mut watch, Dur::from_ms(100)).unwrap();
     assert_eq!(languages.fault(), None, "a fault of the control");
     let now = clock.now();
-    let records = router.fabric.link_records(now);
+    let records = router.fabric.network.link_records(now);
     let Either::Left(stack) = &router.ports[0] else { unreachable!() };
     let info = stack.connection().info();
     Ours {

@@ -1,16 +1,23 @@
-//! Frames for tests, and the bodies that the fuzz targets and the bounded tests of CI share.
+//! Frames, ports in memory and virtual time for tests, and the bodies that the fuzz targets and the bounded tests share.
+#![allow(dead_code, reason = "each test program uses a part")]
 
-use crate::clock::Virtual;
-use crate::fabric::{Fabric, FabricParams, Steering};
-use crate::frame::offload::Offload;
-use crate::frame::{Frame, Kind, checksum};
-use crate::port::memory::MemoryPort;
-use crate::router::{Router, Until};
+mod memory;
+mod virtual_time;
+
 use haltere_plan::fabric::FabricPlan;
 use haltere_plan::plan::{Impairments, LinkPlan};
 use haltere_queue::{Ecn, Pkt, QueueParams};
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+use haltere_wire::fabric::{Fabric, FabricParams, Steering};
+use haltere_wire::frame::offload::Offload;
+use haltere_wire::frame::{Frame, Kind, checksum};
+use haltere_wire::namespace::Namespace;
+use haltere_wire::router::{Router, Watch};
+use haltere_wire::stats::Snapshot;
+use memory::MemoryPort;
+use std::ops::ControlFlow;
+use virtual_time::Virtual;
 
 /// An Ethernet frame round `payload`.
 pub fn ethernet(ethertype: u16, payload: &[u8]) -> Vec<u8> {
@@ -123,6 +130,19 @@ pub fn cable(there: LinkPlan, back: LinkPlan) -> FabricParams {
     FabricParams { plan, ports: vec![0, 1], steering: Steering::Across, isn_bits: 0 }
 }
 
+/// Ends at a time.
+#[derive(Debug, Clone, Copy)]
+struct Until(Time);
+
+impl Watch for Until {
+    fn turn(&mut self, _router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
+        if now >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+    fn next(&self) -> Option<Time> {
+        Some(self.0)
+    }
+}
+
 /// Runs frames that arrive at the ports by script through a router in virtual time, until `end` and then until empty.
 pub fn run_script(params: FabricParams, scripts: Vec<Vec<(Time, Vec<u8>)>>, end: Time) -> Router<MemoryPort> {
     let mut times: Vec<Time> = scripts.iter().flatten().map(|(at, _)| *at).collect();
@@ -189,7 +209,7 @@ pub fn exercise_router(bytes: &[u8]) {
 
 /// True if network namespaces may be made. If not, says that the test `what` is skipped, but in CI (`CI=true`) fails.
 pub fn privileged(what: &str) -> bool {
-    match crate::namespace::Namespace::new() {
+    match Namespace::new() {
         Ok(_) => true,
         Err(e) => {
             assert!(std::env::var("CI").is_err(), "{what}: must not be skipped in CI: {e}");

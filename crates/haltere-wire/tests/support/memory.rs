@@ -1,8 +1,8 @@
 //! A port in memory: frames arrive by a script, what is sent is kept.
 
-use super::{Port, PortCounters};
-use crate::frame::Frame;
 use haltere_units::Time;
+use haltere_wire::frame::Frame;
+use haltere_wire::port::{Port, PortCounters};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
