@@ -89,7 +89,8 @@ type Stream = (u64, u32, serde_json::Value);
 const ENDS: [&str; 3] = ["sender", "receiver", "udp"];
 
 fn streams(program: &ProgramRecord) -> Vec<Stream> {
-    let stdout = program.outputs.iter().find(|(name, _)| name == "stdout").map_or("", |(_, output)| output.text.as_str());
+    let stdout =
+        program.outputs.iter().find(|(name, _)| name == "stdout").map_or("", |(_, output)| output.text.as_str());
     let Ok(mut said) = serde_json::from_str::<serde_json::Value>(stdout) else { return Vec::new() };
     let Some(streams) = said.pointer_mut("/end/streams").and_then(|all| all.as_array_mut()) else { return Vec::new() };
     let of = |(stream, said): (usize, &mut serde_json::Value)| {
