@@ -46,6 +46,7 @@ NET = {
 }
 NGINX = """\
 daemon off;
+user root root;
 worker_processes 2;
 pid nginx.pid;
 error_log stderr;
