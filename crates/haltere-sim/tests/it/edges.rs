@@ -32,7 +32,10 @@ fn experiments() -> Vec<(Value, String)> {
         let example = example("traffic", kind).expect("a registry");
         let text = match example.split_once("[[traffic]]\n") {
             Some(("", entry)) => base("drop_tail", entry),
-            _ => format!("duration = \"30ms\"\nseeds = 1\n{example}"),
+            _ => {
+                let entry = example.replace("[[traffic]]\n", "[[traffic]]\njitter = \"0s\"\n");
+                format!("duration = \"30ms\"\nseeds = 1\n{entry}")
+            }
         };
         let text = if about.without.contains(&"jitter") { arriving(text) } else { text };
         all.push((text, "/traffic/0".into()));
