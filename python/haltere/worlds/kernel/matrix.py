@@ -36,7 +36,7 @@ class Matrix:
         if self.changes:
             changed = [(name, row) for name, rows in self.changes.items() for row in rows if differs(row)]
             count = sum(map(len, self.changes.values()))
-            what = f"{len(changed)} of {count} figures differ from those of {names[0]} (Welch's test, 95 %); by chance {count / 20:.0f} would."
+            what = f"{len(changed)} of {count} figures differ from those of {names[0]} (Welch's test, 95 %); without any change about {count / 20:.0f} would."
             columns = ["kernel", "point", "metric", "unit", names[0], "this kernel", "difference"]
             body = [
                 [name, row.point, row.metric, row.unit]
