@@ -37,6 +37,7 @@
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 #include <net/dsfield.h>
@@ -537,8 +538,12 @@ static const struct proc_ops capture_files = {
 
 static int __init start(void)
 {
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	timer.function = expired;
+#else
+	hrtimer_setup(&timer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+#endif
 	fill_reserve(NULL);
 	if (!proc_create("haltere_pcap", 0400, NULL, &capture_files))
 		return -ENOMEM;

@@ -94,6 +94,24 @@ static void gone(struct sk_buff *skb)
 	dropped[dropped_count++].tag = skb->mark;
 }
 
+/* From Linux 6.19 on, what a discipline drops while it dequeues waits for its caller to free it, the last one first. */
+static void free_left(struct Qdisc *q)
+{
+#ifdef TCQ_F_DEQUEUE_DROPS
+	struct sk_buff *skb, *next, *first = NULL;
+
+	if (!(q->flags & TCQ_F_DEQUEUE_DROPS))
+		return;
+	for (skb = q->to_free; skb; skb = next) {
+		next = skb->next;
+		skb->next = first;
+		first = skb;
+	}
+	q->to_free = NULL;
+	kfree_skb_list(first);
+#endif
+}
+
 /* A packet of that length arrives at the queue. Returned: how many were dropped, which are at *which until the next call. */
 u32 hk_k_queue_put(u32 queue, u64 packet, u32 len, u32 tag, const struct hk_seen **which)
 {
@@ -108,6 +126,7 @@ u32 hk_k_queue_put(u32 queue, u64 packet, u32 len, u32 tag, const struct hk_seen
 	q->enqueue(skb, q, &to_free);
 	if (to_free)
 		kfree_skb_list(to_free);
+	free_left(q);
 	return dropped_count;
 }
 
@@ -120,6 +139,7 @@ u64 hk_k_queue_take(u32 queue, struct hk_seen *seen, u32 *count, const struct hk
 	dropped_count = 0;
 	*which = dropped;
 	skb = q->ops->dequeue(q);
+	free_left(q);
 	WARN_ON_ONCE(skb && skb->destructor != gone);
 	*count = dropped_count;
 	if (!skb)

@@ -11,11 +11,43 @@ from dictionary import page as page_of_tables
 from haltere import _core
 from haltere.analysis.metrics import METRICS
 from haltere.catalogue import Entry, Parameter, entries
-from haltere.limits import page as limits_page
+from haltere.limits import CORE, MOST_BYTES, MOST_PAGES, PLAYGROUND, Limit
 
 _MADE = "<!-- Made by `make docs` from the schema. Change the doc comments of the source instead. -->"
 #: Kinds whose entries stand in the index and have no page of their own.
 _INDEXED = ("choices", "quantities")
+
+_MESSAGE = "message of the playground"
+
+
+def limits() -> list[Limit]:
+    """Every row of the table."""
+    shown = {
+        "setups": "set-ups side by side",
+        "pairs": "pairs of hosts",
+        "entries": "traffic entries",
+        "count": "`count` of a traffic entry",
+        "speed": "simulated seconds a second",
+        "outage": "seconds of an outage",
+        "state": "flows with their inner state",
+    }
+    return [
+        *CORE,
+        Limit(_MESSAGE, "size", MOST_BYTES, "bytes"),
+        Limit(_MESSAGE, "pages that are open", MOST_PAGES),
+        *(Limit(_MESSAGE, text, PLAYGROUND[name]) for name, text in shown.items()),
+    ]
+
+
+def limits_page() -> str:
+    """The table as Markdown, for the reference."""
+    rows = ["| input | limit | at most |", "|---|---|---|"]
+    rows += [f"| {one.input} | {one.what} | {one} |" for one in limits()]
+    about = (
+        "Haltere refuses what is larger, in one line that names the limit. Files must be regular files: a directory, a pipe or a device is "
+        "refused before it is read. A schema limit of a single key is on the page of that key."
+    )
+    return "\n\n".join(["# Limits", about, "\n".join(rows)]) + "\n"
 
 
 def _title(entry: Entry) -> str:

@@ -5,7 +5,7 @@
 writes them as the list of scenarios that the kernel harness runs, one repetition of each for every seed. The harness boots Linux 6.1
 as User-Mode Linux in virtual time, lays `n1 - r0 - n3` with network namespaces and runs each scenario. Its keys are those
 that `python/haltere/validate/scenario.py` lists. With `shaper` `none` it puts the discipline itself on the router's device, if there are
-no `classes`. The results, made small by `haltere validate --compact`, are in `validation/linux`.
+no `classes`. The results, made small by `tools/validation_compact.py`, are in `validation/linux`.
 """
 
 from __future__ import annotations

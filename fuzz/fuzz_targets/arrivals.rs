@@ -2,4 +2,7 @@
 //! the tests of haltere-lab.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| haltere_lab::testing::exercise_arrivals(bytes));
+#[path = "../../crates/haltere-lab/tests/it/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::exercise_arrivals(bytes));

@@ -2,4 +2,4 @@
 //! the tests of haltere-lab.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| haltere_lab::testing::exercise_trace(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| haltere_lab::exercise_trace(bytes));

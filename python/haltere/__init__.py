@@ -30,7 +30,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Nothing is loaded before it is used, so that `haltere` hears an interrupt while it loads the rest."""
+    """Loads a module when it is used first, so that `haltere` handles interrupts while it loads."""
     if name not in __all__:
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
     module = importlib.import_module(_ELSEWHERE.get(name, ".api"), __name__)

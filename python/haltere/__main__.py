@@ -1,4 +1,4 @@
-"""`haltere`, and `python -m haltere`: an interrupt is heard from the first moment on."""
+"""`haltere`, and `python -m haltere`: interrupts are handled from the start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 
 def _too_early(*_: Any) -> NoReturn:
-    """Modules are being loaded: nothing has begun, and an exception would come up in one of them."""
+    """Ends the process while modules are loaded: nothing has begun, and an exception would arise inside one of them."""
     os.write(2, b"haltere: interrupted; nothing was begun\n")
     os._exit(130)
 

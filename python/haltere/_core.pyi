@@ -578,7 +578,7 @@ def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
 def sim_check(scenario: Scenario) -> None:
     """Raises :class:`InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own."""
 
-def kernel_check(scenario: Scenario, controls: list[str]) -> None:
+def kernel_check(scenario: Scenario, controls: list[str], accurate_ecn: bool = False) -> None:
     """Raises :class:`InputError` if a guest kernel with those congestion controls cannot run the scenario (its sweep left aside)."""
 
 def kernel_cost(scenario: Scenario, options: str = "{}") -> float:

@@ -44,6 +44,17 @@ class _Shown:
 
         return page.fragment(overview.document(results, figures=False))
 
+    def scenario(self, scenario: Scenario) -> str:
+        """The drawing of an experiment's network under its title."""
+        import html
+
+        from .report import picture
+
+        drawn = [found for _, core in scenario.points() if (found := picture.network(json.loads(core.to_json())))]
+        style = "<style>.haltere svg { max-width: 100%; background: white }</style>"
+        drawing = picture.svg(drawn) if drawn else ""
+        return f'<div class="haltere">{style}<h3>{html.escape(scenario.title)}</h3>{drawing}</div>'
+
 
 Results.shows = _Shown()
 
@@ -193,6 +204,10 @@ class Scenario:
         )  # fmt: skip
         results._keep = keep
         return results
+
+    def _repr_html_(self) -> str:
+        """A notebook shows the network."""
+        return _Shown().scenario(self)
 
     def __repr__(self) -> str:
         return f"<haltere.Scenario {self.title!r}>"

@@ -157,11 +157,15 @@ def classify_document(report: dict[str, Any], capture: str | Path, short: str | 
     best = report["recommended"]
     if best is not None:
         document.add(Text(_advice(best)))
-    rate = report["packets"] / report["seconds"] if report["seconds"] > 0 else math.nan
-    document.add(Text(f"{report['packets']} packets in {report['seconds']:.1f} s: {rate:,.0f} packets/s."))
+    document.add(Text(_speed(report, " in")))
     if best is not None and len(_remembering(report["scores"])) > 1:
         document.add(_memory_figure(report, out))
     return document
+
+
+def _speed(report: dict[str, Any], how: str) -> str:
+    rate = report["packets"] / report["seconds"] if report["seconds"] > 0 else math.nan
+    return f"{report['packets']} packets{how} {report['seconds']:.1f} s: {rate:,.0f} packets/s."
 
 
 def _traffic(report: dict[str, Any], short: str) -> str:
@@ -282,59 +286,45 @@ def _parts(capture: str | Path) -> list[str]:
 def correlate_document(report: dict[str, Any], out: Path) -> Document:
     """The report for people; its figure is drawn into ``out``."""
     document = Document("correlate: which flows share a bottleneck")
-    flows = report["flows"]
     several = len(report["captures"]) > 1
     measured = {"round_trip": "round trips", "one_way": "one-way delays"}
-    rows = [
-        [
-            str(i + 1),
-            flow["name"],
-            *([Path(report["captures"][flow["capture"]].split("+")[0]).name] if several else []),
-            measured[flow["source"]],
-            str(flow["samples"]),
+
+    def row(number: int, flow: dict[str, Any]) -> list[str]:
+        capture = Path(report["captures"][flow["capture"]].split("+")[0]).name
+        numbers = [
             f"{flow['deviation_ms']:.2f}",
             f"{flow['bytes'] / 1e6:.2f}",
             f"{flow['from_s']:.1f}–{flow['to_s']:.1f}",
         ]
-        for i, flow in enumerate(flows)
-    ]
-    columns = [
-        "flow",
-        "from > to",
-        *(["capture"] if several else []),
-        "measured",
-        "samples",
-        "deviation (ms)",
-        "MB",
-        "seconds",
-    ]
+        head = [str(number), flow["name"], *([capture] if several else [])]
+        return [*head, measured[flow["source"]], str(flow["samples"]), *numbers]
+
+    rows = [row(number, flow) for number, flow in enumerate(report["flows"], 1)]
+    head = ["flow", "from > to", *(["capture"] if several else [])]
+    columns = [*head, "measured", "samples", "deviation (ms)", "MB", "seconds"]
     note = f"{report['left_out']} flows with payload were not followed (too few measurements, or beyond --flows)."
     document.add(Table("flows", "Flows", columns, rows, note if report["left_out"] else "", left=4 if several else 3))
     document.add(_pairs(report), *(Text(_groups(report, m)) for m in range(len(report["methods"]))))
-    rate = report["packets"] / report["seconds"] if report["seconds"] > 0 else math.nan
-    document.add(Text(f"{report['packets']} packets, read twice in {report['seconds']:.1f} s: {rate:,.0f} packets/s."))
-    document.add(_time_figure(report, out))
+    document.add(Text(_speed(report, ", read twice in")), _time_figure(report, out))
     return document
 
 
 def _pairs(report: dict[str, Any]) -> Table:
-    rows = []
     verdicts = {True: "shared", False: "not shared", None: "inconclusive"}
-    for pair in report["pairs"]:
-        quartiles = pair["quartiles"]
-        rows.append(
-            [
-                f"{pair['a'] + 1} and {pair['b'] + 1}",
-                report["methods"][pair["method"]],
-                verdicts[pair["shares"]],
-                "–" if pair["shared"] is None else f"{pair['shared']:.0%}",
-                "–" if quartiles is None else f"{quartiles[1]:.2f} ({quartiles[0]:.2f} to {quartiles[2]:.2f})",
-                str(pair["told"]),
-            ]
-        )
-    rows.sort(key=lambda row: row[0])
+
+    def row(pair: dict[str, Any]) -> list[str]:
+        quartiles, shared = pair["quartiles"], pair["shared"]
+        return [
+            f"{pair['a'] + 1} and {pair['b'] + 1}",
+            report["methods"][pair["method"]],
+            verdicts[pair["shares"]],
+            "–" if shared is None else f"{shared:.0%}",
+            "–" if quartiles is None else f"{quartiles[1]:.2f} ({quartiles[0]:.2f} to {quartiles[2]:.2f})",
+            str(pair["told"]),
+        ]
+
     columns = ["flows", "method", "bottleneck", "of the time", "coefficient: median (quartiles)", "times"]
-    return Table("pairs", "Pairs", columns, rows, left=3)
+    return Table("pairs", "Pairs", columns, sorted(map(row, report["pairs"]), key=lambda row: row[0]), left=3)
 
 
 def _groups(report: dict[str, Any], method: int) -> str:
@@ -378,13 +368,8 @@ def _method_panel(
     for row, (a, b) in enumerate(pairs):
         of = [one for one in log if (one["a"], one["b"]) == (a, b)]
         if with_coefficient:
-            plot.line(
-                axes,
-                [o["at_s"] for o in of],
-                [o["coefficient"] for o in of],
-                f"{a + 1} and {b + 1}",
-                colour[f"{a}-{b}"],
-            )
+            at, values = [o["at_s"] for o in of], [o["coefficient"] for o in of]
+            plot.line(axes, at, values, f"{a + 1} and {b + 1}", colour[f"{a}-{b}"])
         else:
             at = [o["at_s"] for o in of if o["shares"]]
             axes.plot(at, [row] * len(at), "|", color=colour[f"{a}-{b}"], markersize=7)

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core
 from .errors import InputError, nearest, unknown
+from .toml import literal
 from .worlds import WORLDS
 
 
@@ -78,7 +79,7 @@ class Entry:
         for name, one in self.schema["properties"].items():
             if name == "kind" or one.get("x-left-out"):
                 continue
-            default = "required" if name in needed else _literal(one["default"]) if "default" in one else "–"
+            default = "required" if name in needed else literal(one["default"]) if "default" in one else "–"
             out.append(Parameter(name, _takes(one), default, _line(one.get("description", ""))))
         return out
 
@@ -127,20 +128,6 @@ def _definition(one: Mapping[str, Any]) -> Mapping[str, Any]:
     target = one.get("$ref", "").removeprefix("#/$defs/")
     found: Mapping[str, Any] = schema()["$defs"][target] if target else one
     return found
-
-
-def _literal(value: Any) -> str:
-    """A default as it is written in TOML.
-
-    >>> _literal("5ms"), _literal(True), _literal({"kind": "reno", "x": 1}), _literal({"a": None, "b": [1]})
-    ('"5ms"', 'true', '{ kind = "reno", x = 1 }', '{ b = [1] }')
-    """
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{key} = {_literal(one)}" for key, one in value.items() if one is not None)
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_literal, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 _TYPES = {
@@ -337,7 +324,7 @@ _PLACES = {
 def _outside(name: str) -> Entry:
     """A mechanism from outside the tree, such as `python:my_module:MyControl`, as its language describes it."""
     described: dict[str, Any] = json.loads(_core.describe(name))
-    given = [f"{one['name']} = {_literal(one['default'])}" for one in described["parameters"] if "default" in one][:2]
+    given = [f"{one['name']} = {literal(one['default'])}" for one in described["parameters"] if "default" in one][:2]
     keys = [f'kind = "{name}"', *given]
     example = _PLACES[described["kind"]].format(table=f"{{ {', '.join(keys)} }}", keys="\n".join(keys))
     return Entry(described["kind"], name, described["summary"], {**described["schema"], "x-example": example})

@@ -32,7 +32,7 @@ A first experiment:
   haltere explain codel                one mechanism, its parameters and its source
   haltere run experiment.toml          run it with every seed; results in results/experiment
   haltere report results/experiment    figures and one HTML file
-  haltere reproduce aqm-lab --quick    a published study again, beside its own figures
+  haltere reproduce aqm-lab --quick    a published study, beside its own figures
 
 Exit status: 0 done, 2 wrong input (nothing written), 130 interrupted (finished runs are kept), 1 anything else.
 """
@@ -75,11 +75,7 @@ def _main(given: Sequence[str]) -> int:
     except InputError as error:
         return _say(error, 2)
     except UnicodeEncodeError as error:
-        strange = [
-            one
-            for one in given
-            if not one.isprintable() and one.encode(errors="replace") != one.encode(errors="ignore")
-        ]
+        strange = [one for one in given if one.encode(errors="replace") != one.encode(errors="ignore")]
         if not strange:
             return _bug(error, "--traceback" in given)
         return _say(f"arguments must be UTF-8 text, got `{_one_line(strange[0])}`", 2)
@@ -99,17 +95,14 @@ def _main(given: Sequence[str]) -> int:
 
 def _say(what: object, status: int) -> int:
     """Says in one line why the command ends, and with which status."""
-    with suppress(OSError):  # standard error may be gone, too
+    with suppress(OSError):  # standard error may be closed, too
         print(f"{terminal.painted('haltere:', 'red', sys.stderr)} {_one_line(what)}", file=sys.stderr, flush=True)
     return status
 
 
 #: What the system says of a file that cannot be written there, or read.
-_WRONG_PLACE = frozenset(
-    {
-        errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM,
-        errno.EROFS,
-    }
+_WRONG_PLACE = (
+    errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS,
 )  # fmt: skip
 
 
@@ -125,7 +118,7 @@ def _check_streams() -> None:
 
 
 def _unread() -> bool:
-    """Whether the reader of standard output has gone. What is left for it is dropped, so that the end of the process does not try again."""
+    """Whether the reader of standard output has closed it. The rest of the output is dropped, so that the end of the process does not write it."""
     try:
         poll = select.poll()
         poll.register(sys.stdout.fileno(), 0)
@@ -150,7 +143,7 @@ def _dropped() -> None:
 
 
 def _bug(error: BaseException, traced: bool) -> int:
-    """What no command expects."""
+    """Reports an error that is not the user's."""
     if traced:
         traceback.print_exception(error)
     what = f"{type(error).__name__}: {_one_line(error)}" if str(error) else type(error).__name__

@@ -17,7 +17,7 @@ traced = False
 def near(got: str, known: Iterable[str], most: int = 1) -> list[str]:
     """The names as near to `got` as any, if they are near at all; else those of which one contains the other.
 
-    A letter too much, missing, wrong, or in its neighbour's place counts one. Case, `-` and `_` do not count.
+    An inserted, missing, wrong or transposed letter counts one. Case, `-` and `_` do not count.
 
     >>> near("congestoin", ["counting", "congestion"]), near("page_load", ["mos", "page_load_p50", "page_load_p95"], 3)
     (['congestion'], ['page_load_p50', 'page_load_p95'])

@@ -103,7 +103,7 @@ class Classifier:
     offsets: bool = False
     """It needs the offset of a packet in its flow."""
     marks: bool = False
-    """It goes by what the sender marked."""
+    """It uses the sender's marks."""
 
 
 #: The workloads, in the order of their tables.
@@ -116,7 +116,7 @@ WORKLOADS = (
              "no call was answered after the warm-up", "rpc_p95", "95th percentile of the times of calls"),
     Workload("video", "video", "Video", "video_bitrate",
              "mean bitrate {video_bitrate}, stalled {rebuffer_ratio} of the time, {video_switches} changes of the bitrate a minute",
-             "no segment came after the warm-up", "video_bitrate", "mean bitrate of the video"),
+             "no segment came after the warm-up", "video_bitrate", "mean bitrate"),
     Workload("voip", "voice", "Voice", "mos",
              "mean opinion score {mos}, {voip_loss} of the packets lost or late, {voip_delay} from mouth to ear",
              "no packet was sent after the warm-up", "mos", "mean opinion score"),

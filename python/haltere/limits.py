@@ -11,8 +11,6 @@ from . import _core
 PLAYGROUND = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
 #: Bytes of a message of the playground: an experiment takes a few thousand. Pages at a time: each may keep a core busy.
 MOST_BYTES, MOST_PAGES = 256 * 1024, 4
-#: The first column of its rows.
-_PLAYGROUND = "message of the playground"
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,8 @@ class Limit:
         return f"{self.most:,} {self.unit}".replace(",", " ").rstrip()
 
 
-_CORE = tuple(Limit(**one) for one in json.loads(_core.limits()))
+#: What experiments and other inputs of the core may hold.
+CORE = tuple(Limit(**one) for one in json.loads(_core.limits()))
 
 
 def most(what: str, of: str = "experiment") -> int:
@@ -39,34 +38,4 @@ def most(what: str, of: str = "experiment") -> int:
     >>> most("random seeds")
     1000000
     """
-    return next(one.most for one in _CORE if (one.input, one.what) == (of, what))
-
-
-def limits() -> list[Limit]:
-    """Every row of the table."""
-    shown = {
-        "setups": "set-ups side by side",
-        "pairs": "pairs of hosts",
-        "entries": "traffic entries",
-        "count": "`count` of a traffic entry",
-        "speed": "simulated seconds a second",
-        "outage": "seconds of an outage",
-        "state": "flows with their inner state",
-    }
-    return [
-        *_CORE,
-        Limit(_PLAYGROUND, "size", MOST_BYTES, "bytes"),
-        Limit(_PLAYGROUND, "pages that are open", MOST_PAGES),
-        *(Limit(_PLAYGROUND, text, PLAYGROUND[name]) for name, text in shown.items()),
-    ]
-
-
-def page() -> str:
-    """The table as Markdown, for the reference."""
-    rows = ["| input | limit | at most |", "|---|---|---|"]
-    rows += [f"| {one.input} | {one.what} | {one} |" for one in limits()]
-    about = (
-        "Haltere refuses what is larger, in one line that names the limit. Files must be regular files: a directory, a pipe or a device is "
-        "refused before it is read. A schema limit of a single key is on the page of that key."
-    )
-    return "\n\n".join(["# Limits", about, "\n".join(rows)]) + "\n"
+    return next(one.most for one in CORE if (one.input, one.what) == (of, what))

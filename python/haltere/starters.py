@@ -28,7 +28,7 @@ KINDS: dict[str, str] = {
     "source": "a traffic source",
 }
 
-#: Where the file of the interface of a language goes.
+#: The place of the interface file of a language.
 _INTERFACE = {"rust": "src/haltere.rs", "c": "haltere.h", "assemblyscript": "assembly/haltere.ts"}
 #: What an experiment writes for a mechanism in a language; the others are WebAssembly.
 _WRITTEN = {"rust-crate": "rust:@name@", "python": "python:@crate@:@Name@"}
@@ -48,7 +48,7 @@ class Starter:
     language: str
 
     def files(self, name: str) -> Iterator[tuple[str, str]]:
-        """The files for a mechanism of that name: where each goes in its folder, and its text."""
+        """The files for a mechanism of that name: the path of each in its folder, and its text."""
         written = _WRITTEN.get(self.language, "wasm:@name@.wasm")
         for folder in (FOLDER / self.kind / self.language, FOLDER / "both" / self.language):
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -101,7 +101,7 @@ def begin(starter: Starter, folder: Path) -> list[str]:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text, encoding="utf-8")
     except FileExistsError:
-        raise InputError(f"{where}: folder must be a new one, got one that is there") from None
+        raise InputError(f"{where}: folder must be new, got an existing one") from None
     except OSError as error:
         raise InputError(f"{where}: folder must be writable, got `{error.strerror}`") from None
     return sorted(file for file, _ in starter.files(name))

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "examples"
 #: The files by subject, in the order in which they are listed.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Congestion controls": ("bbr-vs-cubic", "rtt-fairness", "ledbat", "satellite", "thousand-flows"),
-    "Queues": ("rrul", "aqm-shootout", "ecn-aqm", "l4s", "rafle"),
+    "Queues": ("bufferbloat", "rrul", "rrul_be", "tcp_nup", "rtt_fair", "aqm-shootout", "ecn-aqm", "l4s", "rafle"),
     "Traffic": ("web", "video", "short-flows"),
     "Paths": ("cellular", "rate-change", "asymmetric", "multipath"),
     "Data centres": ("incast", "dctcp-fabric"),

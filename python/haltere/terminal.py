@@ -1,7 +1,7 @@
-"""The terminal: no text of a file moves its cursor or sets its title, and a few words have a colour.
+"""The terminal: control characters of files are shown, not sent, and a few words have a colour.
 
 On a terminal, standard output and standard error show control characters as ``\\x1b`` and the like. Colours are our own: they
-follow a word that is drawn anew for each process, so that no file can know it. ``NO_COLOR`` turns them off.
+follow a random word of this process, which no file can contain. ``NO_COLOR`` turns them off.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def below(stream: Any) -> Any:
 
 
 def painted(text: str, colour: str, stream: Any = None) -> str:
-    """The text in a colour, if the stream (default: standard output) is a terminal that shows some and nobody asked for none."""
+    """The text in a colour, if the stream (default: standard output) is a terminal with colours and ``NO_COLOR`` is not set."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     if not wanted or not isinstance(sys.stdout if stream is None else stream, _Shown):
         return text

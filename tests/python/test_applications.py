@@ -168,7 +168,7 @@ def test_sentences_compare_what_users_saw(applications: Results) -> None:
     told = words.sentences(applications, by_point(applications))
     for start in (
         "The median page load time of web2 is best with ", "The mean opinion score of voip3 is best with ",
-        "The mean bitrate of the video of video4 is", "The 95th percentile of the sojourn times at left>right is best with ",
+        "The mean bitrate of video4 is", "The 95th percentile of the sojourn times at left>right is best with ",
     ):  # fmt: skip
         (line,) = [one for one in told if one.startswith(start)]
         assert "±" in line, line

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haltere.validate import blind
+import validation_blind as blind
 
 LINUX = Path(__file__).parents[2] / "validation" / "linux"
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import command
+from conftest import called
 from synthetic import ACK, SIZE, SYN, copies, packet, traffic, write
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, cwd=folder, timeout=120)
+    return called(*arguments, cwd=folder)
 
 
 def two_flows() -> Iterator[bytes]:
@@ -31,18 +31,8 @@ def two_flows() -> Iterator[bytes]:
 
 def test_classify_tells_the_rates_of_a_known_capture(tmp_path: Path) -> None:
     write(tmp_path / "two.pcap", two_flows())
-    done = run(
-        tmp_path,
-        "classify",
-        "two.pcap",
-        "--classifier",
-        "rafle,run2c,las,ideal",
-        "--n",
-        "1,40",
-        "--draws",
-        "50",
-        "--json",
-    )
+    words = ("--classifier", "rafle,run2c,las,ideal", "--n", "1,40", "--draws", "50", "--json")
+    done = run(tmp_path, "classify", "two.pcap", *words)
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "results").exists(), "--json writes nothing"
     report = json.loads(done.stdout)
@@ -68,12 +58,9 @@ def test_classify_writes_table_figure_and_advice(tmp_path: Path) -> None:
     out = tmp_path / "results" / "classify-mix"
     made = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert {"report.html", "tables/hit-rates.csv", "figures/hit-rates.png", "figures/hit-rates.pdf"} <= made
-    again = run(tmp_path, "classify", "mix.pcap", "--n", "10,40", "--draws", "3", "--json")
-    first = json.loads(again.stdout)["scores"]
-    assert (
-        json.loads(run(tmp_path, "classify", "mix.pcap", "--n", "10,40", "--draws", "3", "--json").stdout)["scores"]
-        == first
-    )
+    words = ("classify", "mix.pcap", "--n", "10,40", "--draws", "3", "--json")
+    first, second = (json.loads(run(tmp_path, *words).stdout)["scores"] for _ in range(2))
+    assert first == second
 
 
 def test_copies_of_traffic_are_new_flows_of_the_same_lengths(tmp_path: Path) -> None:

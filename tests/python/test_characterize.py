@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import haltere
+from conftest import called
 from haltere import InputError, _core
 from haltere.api import Scenario
 from haltere.characterize import characterize
 from haltere.characterize.measure import Cell, ellipse
-from haltere.characterize.scenarios import cases
+from haltere.characterize.scenarios import cases, experiment
 from haltere.studies import Options
 
 
@@ -22,8 +22,8 @@ def test_every_discipline_can_be_put_into_every_scenario(kind: str) -> None:
     # What a discipline needs beside its kind is not ours to know: those of two parts stand for themselves.
     queue = {"kind": kind}
     for case in cases():
-        Scenario.from_dict(case.experiment(queue, False), case.key)
-        Scenario.from_dict(case.experiment(queue, True), case.key)
+        Scenario.from_dict(experiment(case, queue, False), case.key)
+        Scenario.from_dict(experiment(case, queue, True), case.key)
 
 
 def test_the_scenarios_are_those_of_the_rfc() -> None:
@@ -78,7 +78,7 @@ def test_the_bottleneck_that_changes_is_measured_at_its_rate_of_the_time() -> No
 
 
 def test_the_command_says_what_it_ran_and_left_out(tmp_path: Path) -> None:
-    done = haltere("characterize", "pie", "--quick", "--only", "friendly", "--seeds", "2", cwd=tmp_path, timeout=300)
+    done = called("characterize", "pie", "--quick", "--only", "friendly", "--seeds", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "pie through the scenarios of RFC 7928" in done.stdout and "5.1.1" in done.stdout
     assert (tmp_path / "results" / "characterize-pie-quick" / "report.html").is_file()
@@ -93,7 +93,7 @@ def test_the_command_says_what_it_ran_and_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_word_is_told_before_anything_runs(tmp_path: Path, arguments: list[str], says: str) -> None:
-    done = haltere("characterize", *arguments, cwd=tmp_path)
+    done = called("characterize", *arguments, cwd=tmp_path)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""`haltere characterize CONTROL`: the criteria of RFC 9743, the card, and the test cases of BBR's draft."""
+"""`haltere characterize CONTROL`: the criteria of RFC 9743, the card; and the test cases of BBR's draft."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from conftest import haltere
+import bbr_draft
+from bbr_draft.cases import CASES
+from conftest import called
 from haltere import InputError, _core
 from haltere.api import Scenario
 from haltere.characterize.controls import characterize_control
 from haltere.characterize.controls.card import compare
-from haltere.characterize.controls.cases import EVENTS, cases
-from haltere.characterize.controls.criteria import CRITERIA, QUICK
+from haltere.characterize.controls.cases import CRITERIA, QUICK, cases, experiment
 from haltere.characterize.controls.measures import MEASURES
-from haltere.characterize.draft import characterize_draft
-from haltere.characterize.draft.cases import CASES
 from haltere.studies import Options
 
 
 @pytest.mark.parametrize("kind", _core.names("congestion"))
 def test_every_control_can_be_put_into_every_scenario(kind: str) -> None:
     for case in cases().values():
-        Scenario.from_dict(case.experiment({"kind": kind}), case.key)
+        Scenario.from_dict(experiment(case, {"kind": kind}), case.key)
 
 
 def test_the_criteria_are_those_of_the_rfc_and_each_has_its_scenarios() -> None:
@@ -33,7 +32,7 @@ def test_the_criteria_are_those_of_the_rfc_and_each_has_its_scenarios() -> None:
     assert sections >= {"5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5", "5.2.1", "5.2.2", "5.2.3", "6.1", "6.4", "7.1", "7.3", "7.4", "7.5", "7.7", "7.8", "7.9", "7.11"}  # fmt: skip
     used = {key for one in CRITERIA for key, _ in one.rows}
     assert used == set(known), "a scenario without a criterion would run for nothing"
-    assert set(QUICK) <= used and set(EVENTS) <= used
+    assert set(QUICK) <= used and {case.key for case in known.values() if case.drawn} <= used
     for one in CRITERIA:
         assert one.headline in [(key, measure) for key, measures in one.rows for measure in measures]
         assert all(measure in MEASURES for _, measures in one.rows for measure in measures)
@@ -119,7 +118,7 @@ class Fifo(haltere.Queue):
 def test_a_control_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_MINE)
     more = ["--only", "iot", "--seeds", "2", "--beside", "bbr3", "--beside", "reno"]
-    done = haltere("characterize", "python:mine.py:Mine", *more, cwd=tmp_path, timeout=300)
+    done = called("characterize", "python:mine.py:Mine", *more, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "results" / "characterize-Mine"
     table = (folder / "tables" / "criterion-7-4.csv").read_text().splitlines()
@@ -131,7 +130,7 @@ def test_a_control_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path
 def test_a_discipline_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(_MINE)
     more = ["--only", "friendly", "--quick", "--seeds", "1", "--beside", "codel", "--json"]
-    done = haltere("characterize", "python:mine.py:Fifo", *more, cwd=tmp_path, timeout=300)
+    done = called("characterize", "python:mine.py:Fifo", *more, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     table = next(one for one in json.loads(done.stdout)["tables"] if one["name"] == "delay")
     assert table["columns"][2:] == ["Fifo", "codel"]
@@ -146,7 +145,7 @@ def test_names_in_the_line_up_differ() -> None:
 
 
 def test_a_report_without_figures_says_nothing_of_them_and_a_criterion_is_a_question(tmp_path: Path) -> None:
-    done = haltere("characterize", "vegas", "--only", "beside-cubic-1", "--seeds", "2", cwd=tmp_path, timeout=300)
+    done = called("characterize", "vegas", "--only", "beside-cubic-1", "--seeds", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "results" / "characterize-vegas" / "report.md").read_text()
     assert "## Figures" not in text and "Figures:" not in done.stdout
@@ -170,7 +169,7 @@ def test_what_happens_at_a_change_of_the_path_is_drawn(tmp_path: Path) -> None:
 
 def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) -> None:
     arguments = ["characterize", "lp", "--set", "inference=4", "--only", "path-20-40", "--seeds", "2"]
-    done = haltere(*arguments, cwd=tmp_path, timeout=300)
+    done = called(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "lp, inference=4 by the criteria of RFC 9743" in done.stdout and "6.1" in done.stdout
     assert (tmp_path / "results" / "characterize-lp-inference-4" / "report.html").is_file()
@@ -183,16 +182,14 @@ def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) ->
         (["codel", "--of", "congestion"], "NAME must be a congestion control"),
         (["cubic", "--beside", "bbr4"], "--beside must be a congestion control, got `bbr4`; did you mean `bbr"),
         (["cubic", "--beside", "codel"], "--beside must be a congestion control"),
-        (["reno", "--beside", "reno"], "--beside must be another mechanism"),
+        (["reno", "--beside", "reno"], "--beside must differ from the characterised mechanism"),
         (["python:no.py:Mine"], "no.py"),
         (["cubic", "--set", "betta=0.5"], "did you mean `beta`"),
         (["cubic", "--only", "bufer-1"], "--only must be one of"),
-        (["cubic", "--cases", "draft"], "--cases draft must be for `bbr3`"),
-        (["bbr3", "--cases", "draft", "--only", "A.99"], "--only must be one of A.1,"),
     ],
 )
 def test_a_wrong_word_is_told_before_anything_runs(tmp_path: Path, arguments: list[str], says: str) -> None:
-    done = haltere("characterize", *arguments, cwd=tmp_path)
+    done = called("characterize", *arguments, cwd=tmp_path)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
@@ -207,15 +204,21 @@ def test_the_cases_are_those_of_the_draft() -> None:
     assert [case.number for case in CASES] == [f"A.{n}" for n in range(1, 23)]
 
 
+def test_a_case_that_the_draft_does_not_have_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--only must be one of A.1,"):
+        bbr_draft.tested({}, Options(out=tmp_path, quiet=True), ["A.99"])
+
+
 def test_the_draft_s_cases_hold_but_those_that_are_known(tmp_path: Path) -> None:
-    outcome = characterize_draft("bbr3", {}, Options(out=tmp_path, quiet=True))
-    rows = _table(outcome.to_json(), "cases")
+    (table,) = bbr_draft.tested({}, Options(out=tmp_path, quiet=True)).tables()
+    rows = table.rows
     words = [row[3] for row in rows]
     assert words.count("held") >= 40, [row for row in rows if row[3] != "held"]
     assert {row[0] for row in rows} - {""} == {case.number for case in CASES}
 
 
 def test_another_pace_of_probing_shows_in_the_draft_s_case(tmp_path: Path) -> None:
-    outcome = characterize_draft("bbr3", {"probe_rtt_interval": "2s"}, Options(out=tmp_path, quiet=True), ["A.10"])
-    row = _table(outcome.to_json(), "cases")[0]
+    options = Options(out=tmp_path, quiet=True)
+    (table,) = bbr_draft.tested({"probe_rtt_interval": "2s"}, options, ["A.10"]).tables()
+    row = table.rows[0]
     assert row[3] == "not held" and "2." in row[4], "PROBE_RTT comes every 2 s, not every 5"

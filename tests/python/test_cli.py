@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import haltere as package
-from conftest import ROOT, haltere, listing
+from conftest import ROOT, called, haltere, listing
 
 
 def test_a_run_prints_what_came_of_it_and_keeps_it(small: Path) -> None:
@@ -61,8 +61,8 @@ def test_results_are_the_same_on_one_thread_and_two(small: Path) -> None:
 
 
 def test_set_changes_a_value_and_another_key(small: Path) -> None:
-    base = json.loads(haltere("run", small.name, "--seeds", "1", "--json", cwd=small.parent).stdout)
-    half = haltere(
+    base = json.loads(called("run", small.name, "--seeds", "1", "--json", cwd=small.parent).stdout)
+    half = called(
         "run", small.name, "--seeds", "1", "--json", "--set", "topology.dumbbell.bottleneck.rate=5Mbit",
         "--set", "traffic.0.congestion=cubic", "--out", "half", cwd=small.parent,
     )  # fmt: skip
@@ -75,33 +75,33 @@ def test_set_changes_a_value_and_another_key(small: Path) -> None:
 
 
 def test_quick_says_what_it_left_out(small: Path) -> None:
-    done = haltere("run", small.name, "--quick", cwd=small.parent)
+    done = called("run", small.name, "--quick", cwd=small.parent)
     assert done.returncode == 0, done.stderr
     assert "Left out by --quick: 1 of 3 seeds." in done.stdout
 
 
 def test_report_and_plot_write_figures(small: Path) -> None:
-    haltere("run", small.name, "--seeds", "2", cwd=small.parent)
-    report = haltere("report", "results/small", cwd=small.parent)
+    called("run", small.name, "--seeds", "2", cwd=small.parent)
+    report = called("report", "results/small", cwd=small.parent)
     assert report.returncode == 0, report.stderr
     assert "results/small/report.html" in report.stdout
     page = (small.parent / "results/small/report.html").read_text()
     assert page.count('class="spec"') >= 3 and "digest of all runs" in page
-    plot = haltere("plot", "results/small", cwd=small.parent)
+    plot = called("plot", "results/small", cwd=small.parent)
     for path in plot.stdout.split():
         assert (small.parent / path).stat().st_size > 1000
     assert {Path(path).suffix for path in plot.stdout.split()} == {".png", ".pdf", ".svg"}
 
 
 def test_list_and_explain_know_every_mechanism(tmp_path: Path) -> None:
-    listed = json.loads(haltere("list", "--json", cwd=tmp_path).stdout)
+    listed = json.loads(called("list", "--json", cwd=tmp_path).stdout)
     assert "codel" in listed["queues"] and "cubic" in listed["congestion"] and "aqm-lab" in listed["studies"]
-    only = haltere("list", "queues", cwd=tmp_path).stdout
+    only = called("list", "queues", cwd=tmp_path).stdout
     assert "fq_codel" in only and "cubic" not in only
-    told = haltere("explain", "codel", cwd=tmp_path).stdout
+    told = called("explain", "codel", cwd=tmp_path).stdout
     assert "RFC 8289" in told and "target" in told and "5ms" in told
     assert "Known problems:" in told and "Example:" in told and 'kind = "codel"' in told
-    json.loads(haltere("explain", "codel", "--json", cwd=tmp_path).stdout)
+    json.loads(called("explain", "codel", "--json", cwd=tmp_path).stdout)
 
 
 def test_explain_takes_any_spelling_tables_and_keys_and_says_which_red() -> None:
@@ -133,17 +133,17 @@ def test_every_mechanism_names_its_source_and_every_table_has_an_example() -> No
 
 
 def test_the_schema_is_that_of_experiment_files(tmp_path: Path) -> None:
-    schema = json.loads(haltere("schema", cwd=tmp_path).stdout)
+    schema = json.loads(called("schema", cwd=tmp_path).stdout)
     assert {"duration", "topology", "traffic"} <= set(schema["properties"])
 
 
 def test_help_and_version(tmp_path: Path) -> None:
-    top = haltere("--help", cwd=tmp_path)
+    top = called("--help", cwd=tmp_path)
     assert top.returncode == 0 and "reproduce aqm-lab --quick" in top.stdout
     for name in ("run", "reproduce", "validate", "list", "explain", "schema", "plot", "report", "hash"):
-        one = haltere(name, "--help", cwd=tmp_path)
+        one = called(name, "--help", cwd=tmp_path)
         assert one.returncode == 0 and one.stdout.startswith(f"usage: haltere {name}"), one.stderr
-    assert haltere("--version", cwd=tmp_path).stdout == f"haltere {package.__version__}\n"
+    assert called("--version", cwd=tmp_path).stdout == f"haltere {package.__version__}\n"
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:

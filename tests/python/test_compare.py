@@ -133,7 +133,7 @@ def test_the_command_lists_tables_and_answers_as_text_csv_and_json(swept: Path) 
     assert json.loads(haltere("results", "both", "--query", sql, "--json", cwd=swept).stdout)[0] == {"seed": 1, "n": 8}
     assert "2 rows" in haltere("results", "both", "--query", sql, cwd=swept).stdout
     wrong = haltere("results", "both", "--query", "SELECT speed FROM flows", cwd=swept)
-    assert wrong.returncode == 2 and "query must be SQL that these tables answer" in wrong.stderr
+    assert wrong.returncode == 2 and "query must be SQL that these tables can answer" in wrong.stderr
     assert len(wrong.stderr.splitlines()) == 1
 
 

@@ -31,7 +31,7 @@ BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```([\w{}-]*)[^\n]*\n(.*?)^`
 
 #: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
 PARSED = re.compile(
-    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|validate|classify|correlate|search|attack)\b"
+    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack)\b"
 )
 #: Programs of the machine, which are not carried out.
 OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git"}
@@ -46,7 +46,7 @@ def shorter(arguments: list[str]) -> list[str]:
     more = SHORTER.get(arguments[0], [])
     if arguments[0] != "characterize":
         return more
-    scenario = "heavy" if arguments[1] in _core.names("queues") else "A.1" if "draft" in arguments else "start"
+    scenario = "heavy" if arguments[1] in _core.names("queues") else "start"
     return [*more, "--only", scenario]
 
 
@@ -206,10 +206,16 @@ class Client:
 
 
 class Cluster:
-    """Stands for a cluster on SLURM or Kubernetes."""
+    """Stands for a cluster on SLURM, on Kubernetes or of this machine."""
 
     def __init__(self, **settings: object) -> None:
         assert settings
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
     def adapt(self, **limits: int) -> None:
         assert limits
@@ -228,6 +234,7 @@ def executed(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module)
     distributed = ModuleType("distributed")
     distributed.Client = Client  # type: ignore[attr-defined]
+    distributed.LocalCluster = Cluster  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "distributed", distributed)
     text = re.sub(r"s3://bucket|/shared", "results/elsewhere", textwrap.dedent(block.text))
     scope: dict[str, Any] = {"haltere": package, "executor": ThreadPoolExecutor(1), "__name__": "__main__"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, SMALL, haltere, listing
+from conftest import ROOT, SMALL, called, listing
 
 CASES = sorted((ROOT / "tests" / "errors").glob("*.toml"))
 
@@ -24,7 +24,7 @@ def check(done, folder: Path, before: set[str]) -> str:  # type: ignore[no-untyp
 def test_a_wrong_experiment_file_is_told_in_one_line(path: Path, tmp_path: Path) -> None:
     (tmp_path / path.name).write_bytes(path.read_bytes())
     before = listing(tmp_path)
-    line = check(haltere("run", path.name, cwd=tmp_path), tmp_path, before)
+    line = check(called("run", path.name, cwd=tmp_path), tmp_path, before)
     assert line.startswith(path.name), line
 
 
@@ -55,17 +55,17 @@ def test_wrong_arguments_are_told_in_one_line(name: str, tmp_path: Path) -> None
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     before = listing(tmp_path)
     arguments, message = ARGUMENTS[name]
-    assert message in check(haltere(*arguments, cwd=tmp_path), tmp_path, before)
+    assert message in check(called(*arguments, cwd=tmp_path), tmp_path, before)
 
 
 def test_a_wrong_set_names_the_key(tmp_path: Path) -> None:
     (tmp_path / "good.toml").write_text(SMALL)
     before = listing(tmp_path)
-    line = check(haltere("run", "good.toml", "--set", "topology.dumbbell.pairs=0", cwd=tmp_path), tmp_path, before)
+    line = check(called("run", "good.toml", "--set", "topology.dumbbell.pairs=0", cwd=tmp_path), tmp_path, before)
     assert "pairs must be" in line and "got 0" in line
 
 
 def test_a_manifest_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"points": 3}')
     before = listing(tmp_path)
-    assert "manifest must be one that haltere wrote" in check(haltere("hash", ".", cwd=tmp_path), tmp_path, before)
+    assert "manifest must be one that haltere wrote" in check(called("hash", ".", cwd=tmp_path), tmp_path, before)

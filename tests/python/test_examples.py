@@ -66,8 +66,37 @@ def _thousand_flows(told: Told) -> bool:
     )
 
 
+def _bufferbloat(told: Told) -> bool:
+    large, small = ("10Mbit", "100p"), ("10Mbit", "20p")
+    return (
+        told("page_load_p50", *large, "reno") > 1.8 * told("page_load_p50", *small, "reno")
+        and told("page_load_p50", *large, "bbr") < told("page_load_p50", *large, "reno")
+        and told("page_load_p50", *small, "bbr") > 3 * told("page_load_p50", *large, "reno")
+    )
+
+
 def _rrul(told: Told) -> bool:
-    return told("ping_p50", "drop_tail") > 2 * told("ping_p50", "codel") > 2 * 30 > told("ping_p50", "fq_codel")
+    # With fair queues a probe waits for a few packets; with CAKE that of the background class waits longest.
+    slow, quick = told("ping_p50", "drop_tail"), told("ping_p50", "fq_codel")
+    return slow > 3 * quick and quick < 35 and told("ping_p95", "cake") > 2 * told("ping_p95", "fq_codel")
+
+
+def _rrul_be(told: Told) -> bool:
+    slow, codel = told("ping_p50", "drop_tail"), told("ping_p50", "codel")
+    return slow > 2 * codel and all(told("ping_p50", one) < codel for one in ("fq_codel", "cake"))
+
+
+def _tcp_nup(told: Told) -> bool:
+    one, many = ("1", "32")
+    return (
+        told("ping_p95", "drop_tail", one) > 400
+        and told("ping_p95", "codel", many) > 1.5 * told("ping_p95", "codel", one)
+        and told("ping_p95", "fq_codel", many) < 1.2 * told("ping_p95", "fq_codel", one)
+    )
+
+
+def _rtt_fair(told: Told) -> bool:
+    return told("jain.TCP download", "fq_codel") > 0.95 > 0.9 > told("jain.TCP download", "codel")
 
 
 def _aqm_shootout(told: Told) -> bool:
@@ -152,7 +181,11 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "ledbat": ({"duration": "40s"}, _ledbat),
     "satellite": ({"duration": "60s"}, _satellite),
     "thousand-flows": ({"duration": "3s", "warmup": "1500ms", "sweep": _FEW_LIMITS}, _thousand_flows),
+    "bufferbloat": ({"duration": "60s"}, _bufferbloat),
     "rrul": ({"duration": "12s"}, _rrul),
+    "rrul_be": ({"duration": "12s"}, _rrul_be),
+    "tcp_nup": ({"duration": "15s", "warmup": "5s"}, _tcp_nup),
+    "rtt_fair": ({"duration": "30s", "warmup": "10s"}, _rtt_fair),
     "aqm-shootout": ({"duration": "12s"}, _aqm_shootout),
     "ecn-aqm": ({"duration": "15s"}, _ecn_aqm),
     "l4s": ({"duration": "15s"}, _l4s),
@@ -243,7 +276,7 @@ def test_new_overwrites_nothing_and_proposes_the_nearest(tmp_path: Path) -> None
     (tmp_path / "rrul.toml").write_text("mine")
     before = listing(tmp_path)
     wrong = {
-        ("rrul",): "rrul.toml: file must be a new one, got one that is there; `haltere new NAME FILE` writes another",
+        ("rrul",): "rrul.toml: file must be new, got an existing one; `haltere new NAME FILE` writes another",
         ("rrul", "no/x.toml"): "no/x.toml: file must be writable, got `No such file or directory`",
         (
             "bbr-vs-cubc",

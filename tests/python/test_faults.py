@@ -49,7 +49,7 @@ def test_sql_does_not_believe_a_damaged_file(small: Path, sql: str) -> None:
     results = package.load(small).run(seeds=2, out=small.parent / "out")
     assert query(results, sql).num_rows > 0
     flip(of_run(results, "flows.parquet", 1))
-    with pytest.raises(Damaged, match=r"flows\.parquet: its bytes are not those that were written; run the experiment"):
+    with pytest.raises(Damaged, match=r"flows\.parquet: its contents are not what was written; run the experiment"):
         query(results, sql)
     with pytest.raises(Damaged):
         columns(results)
@@ -68,7 +68,9 @@ def test_hash_verify_and_results_check_find_each_damaged_file(small: Path) -> No
         done = haltere(*arguments, cwd=small.parent)
         assert done.returncode == 1 and done.stdout == "", done.stdout
         first, second = done.stderr.splitlines()
-        assert "links.parquet: its bytes are not" in done.stderr and "flows.parquet: the file is missing" in done.stderr
+        assert (
+            "links.parquet: its contents are not" in done.stderr and "flows.parquet: the file is missing" in done.stderr
+        )
         assert "run the experiment again" in second and "Traceback" not in first
 
 
@@ -192,9 +194,9 @@ def test_a_changed_manifest_is_noticed_by_every_command_and_run_repairs_it(
     ):  # fmt: skip
         status, told, error = called(*arguments)
         assert status == 2 and told == "", (arguments, told)
-        assert "manifest must be one that haltere wrote, got one with other bytes" in error, error
+        assert "manifest must be one that haltere wrote, got one whose contents are not" in error, error
     status, _, error = called(*AGAIN)
-    assert status == 0 and "it is written anew" in error, error
+    assert status == 0 and "it is written again" in error, error
     assert Results("out").check() == [] and Results("out").digest() == digest
 
 
@@ -206,9 +208,9 @@ def test_a_changed_measure_is_noticed_and_measured_anew(two: Results, called: Ca
         assert wrong != good
         measures.write_text(wrong)
         status, _, error = called("results", "out", "--check")
-        assert status == 1 and "measures.json: its bytes are not" in error, error
+        assert status == 1 and "measures.json: its contents are not" in error, error
         _, _, error = called("compare", "out@queue=codel", "out@queue=drop_tail")
-        assert "measures.json: its bytes are not those that were written; the runs are measured anew" in error
+        assert "measures.json: its contents are not what was written; the runs are measured again" in error
         measures.write_text(wrong)
         assert Results("out").summary() == summary, wrong[:200]
         measures.write_text(wrong)
@@ -322,7 +324,7 @@ def test_a_malformed_seal_is_as_none_and_run_makes_the_run_anew_and_says_so(smal
         Results(out).table("flows")
     again = haltere("run", small.name, "--seeds", "2", "--out", "out", cwd=small.parent)
     assert again.returncode == 0, again.stderr
-    assert "out: 1 damaged or incomplete runs are made anew" in again.stderr
+    assert "out: 1 damaged or incomplete runs are repeated" in again.stderr
     results = Results(out)
     assert results.check() == [] and results.digest() == whole.digest()
 
@@ -636,4 +638,4 @@ def test_a_manifest_of_random_bytes_is_told_in_one_short_line(small: Path) -> No
     (small.parent / "out" / "manifest.json").write_bytes(random.Random(19).randbytes(5000))
     done = shell(f"haltere run {small.name} --seeds 1 --out out", small.parent)
     line = next(line for line in done.stderr.decode().splitlines() if "manifest" in line)
-    assert done.returncode == 0 and len(line) < 300 and line.endswith("; it is written anew"), line
+    assert done.returncode == 0 and len(line) < 300 and line.endswith("; it is written again"), line

@@ -21,6 +21,7 @@ pytest.importorskip("pettingzoo", reason="pettingzoo is not installed (`pip inst
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
+import gym_networks
 import haltere
 import haltere.gym as gym
 from haltere import InputError, _core
@@ -377,7 +378,7 @@ def test_a_reward_may_be_a_function_of_the_user() -> None:
 
 
 def test_the_table_of_networks_is_what_its_seeds_draw(tmp_path: Path) -> None:
-    split.write(tmp_path / "table.csv")
+    gym_networks.write(tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text() == split.TABLE.read_text()
 
 

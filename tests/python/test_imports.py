@@ -95,6 +95,31 @@ def test_no_module_imports_itself_through_others() -> None:
     assert circles(graph) == []
 
 
+#: The optional parts, and what may import each beside itself.
+BESIDE = {
+    "studies": {"commands.reproduce", "commands.characterize", "characterize", "catalogue"},
+    "validate": {"commands.validate"},
+    "characterize": {"commands.characterize"},
+    "search": {"commands.search"},
+    "gym": set[str](),
+    "captures": {"commands.captures"},
+}
+
+
+@pytest.mark.parametrize("part", BESIDE)
+def test_an_optional_part_is_imported_by_its_command_alone(part: str) -> None:
+    def belongs(name: str, to: str) -> bool:
+        return f"{name}.".startswith(f"haltere.{to}.")
+
+    found = {
+        name
+        for name, path in MODULES.items()
+        if any(belongs(one, part) for one in imported(name, path))
+        and not any(belongs(name, one) for one in (part, "examples", "data", *BESIDE[part]))
+    }
+    assert found == set()
+
+
 def test_a_hidden_import_is_seen() -> None:
     """In a function, in a module's `__getattr__`, and by the name of a module."""
     hidden = "def f():\n    from ..report import page\n"

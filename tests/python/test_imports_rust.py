@@ -2,7 +2,8 @@
 
 An edge goes from a file to every file that a path in it leads through, outside `#[cfg(test)]`: to the file of the module that the path names
 and, if that module re-exports the item, on to the file that has the item. So `use super::X`, where `X` is `pub use child::X`, imports the
-parent and the child. A `use child::X` of a parent imports the child.
+parent and the child. A `use child::X` of a parent imports the child, and so does the path `child::X` in its code. A line of a registry
+(`apps!`, `kinds!`, `registry!`) declares a module and imports nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def _without_tests(text: str) -> str:
     """The source up to its test module, without comments and strings."""
     text = re.split(r"#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod tests\b", text)[0]
     text = re.sub(r"//[^\n]*", "", text)
+    text = re.sub(r"^( *)(?:haltere_units::)?(?:apps|kinds|registry)! \{.*?^\1\}", "", text, flags=re.M | re.S)
     return re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
 
 
@@ -109,7 +111,8 @@ class _Crate:
 
     def paths(self, module: Names) -> list[Names]:
         rest = re.sub(r"\buse\s+[^;]*;", "", self.texts[module])
-        written = [tuple(path[0].split("::")) for path in re.finditer(r"\b(?:crate|super)(?:::\w+)+", rest)]
+        written = [tuple(path[0].split("::")) for path in re.finditer(r"(?<![:\w])[a-z]\w*(?:::\w+)+", rest)]
+        written = [path for path in written if path[0] in {"crate", "super"} or module + path[:1] in self.files]
         return [path for _, path in self.uses[module]] + written
 
 
@@ -161,7 +164,7 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     (source / "b").mkdir(parents=True)
     (source / "lib.rs").write_text("mod a;\nmod b;\n")
     (source / "a.rs").write_text("use crate::b::{c::C, D};\n#[cfg(test)]\nmod tests { use super::*; }\n")
-    (source / "b" / "mod.rs").write_text("// use crate::a::A;\npub mod c;\npub struct D;\n")
+    (source / "b" / "mod.rs").write_text("// use crate::a::A;\npub mod c;\npub struct D;\nkinds! {\n    A, c::A;\n}\n")
     (source / "b" / "c.rs").write_text('const X: &str = "crate::a";\nfn f() -> super::super::a::A { todo!() }\n')
     edges = imports(tmp_path)
     assert edges["a.rs"] == {"b/c.rs", "b/mod.rs"}
@@ -192,3 +195,12 @@ def test_a_re_export_of_the_parent_imports_the_child(tmp_path: Path) -> None:
     assert edges["a/mod.rs"] == {"a/b.rs", "a/c.rs"}
     assert edges["a/d.rs"] == {"a/c.rs"}
     assert circles(edges) == [["a/b.rs", "a/c.rs", "a/mod.rs"]]
+
+
+def test_a_path_through_a_child_imports_the_child(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    (source / "a").mkdir(parents=True)
+    (source / "lib.rs").write_text("mod a;\n")
+    (source / "a" / "mod.rs").write_text("mod b;\npub trait T {}\nfn f() -> b::B { todo!() }\n")
+    (source / "a" / "b.rs").write_text("pub struct B;\nimpl super::T for B {}\n")
+    assert circles(imports(tmp_path)) == [["a/b.rs", "a/mod.rs"]]

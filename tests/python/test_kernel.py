@@ -67,6 +67,24 @@ def kernel() -> kernels.GuestKernel:
     return kernels.find()
 
 
+@pytest.fixture(scope="module")
+def prebuilt() -> Path:
+    """Debian's package ``user-mode-linux``. It has no virtual time, but what starts and confines a guest is the same."""
+    found = shutil.which("linux.uml")
+    if found is None:
+        pytest.skip("needs Debian's package user-mode-linux")
+    if "amx_tile" in Path("/proc/cpuinfo").read_text():
+        pytest.skip("User-Mode Linux 6.1 as it is has no room for the registers of this processor")
+    return Path(found)
+
+
+@pytest.fixture(params=["kernel", "prebuilt"])
+def vmlinux(request: pytest.FixtureRequest) -> Path:
+    """A kernel of ours, and one that nobody has to build."""
+    found = request.getfixturevalue(request.param)
+    return Path(getattr(found, "vmlinux", found))
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "net.toml"
@@ -113,7 +131,8 @@ def test_without_a_kernel_a_run_says_how_to_get_one(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["7.0"], "version must be one of 6.1, 6.12, got `7.0`"),
+        (["7.0"], "version must be one of 6.1, 6.12, 7.2, got `7.0`"),
+        (["--patch", "none.patch"], "--patch must be a file, got `none.patch`"),
         (["--source", "."], "--source must be a tree of Linux"),
         (["--add", "foo.c"], "--add must be a file named tcp_NAME.c"),
     ],
@@ -222,12 +241,12 @@ def test_nothing_outlives_the_command(file: Path, how: signal.Signals) -> None:
 
 
 @pytest.mark.usefixtures("nobody_left")
-def test_a_kernel_that_stops_is_told_from_its_console(file: Path, kernel: kernels.GuestKernel, tmp_path: Path) -> None:
+def test_a_kernel_that_stops_is_told_from_its_console(file: Path, vmlinux: Path, tmp_path: Path) -> None:
     program = tmp_path / "no-init"
     program.write_text("not a program")
     program.chmod(0o755)
     with pytest.raises(_core.HaltereError, match=r"the guest kernel stopped: .*Kernel panic"):
-        _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(program))
+        _core.kernel_run(Scenario.load(file)._core, 1, str(vmlinux), str(program))
 
 
 SPINS = "int main(void) { for (;;) {} }"
@@ -255,7 +274,7 @@ def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
     patience: int,
     told: str,
     file: Path,
-    kernel: kernels.GuestKernel,
+    vmlinux: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -265,7 +284,7 @@ def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
         pytest.skip("needs gcc and a static libc")
     monkeypatch.setenv("HALTERE_KERNEL_PATIENCE", str(patience))
     with pytest.raises(_core.HaltereError, match=told):
-        _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(tmp_path / "init"))
+        _core.kernel_run(Scenario.load(file)._core, 1, str(vmlinux), str(tmp_path / "init"))
 
 
 @pytest.mark.usefixtures("nobody_left")
@@ -366,6 +385,39 @@ def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kern
     assert sum(link["marked"] for link in links) > 0
 
 
+def test_the_guest_program_boots_on_a_kernel_that_debian_built(prebuilt: Path) -> None:
+    about = json.loads(_core.kernel_about(str(prebuilt), str(building.guest_program())))
+    assert about["release"].startswith("6.1.") and "cubic" in about["controls"]
+    assert not about["fabric"] and not about["accurate_ecn"]
+
+
+@pytest.mark.parametrize(
+    ("series", "names"),
+    [("6.1", "01 02 03 04 05 06 07"), ("6.12", "01 02 03 04 06 07"), ("6.16", "02 03 06 07"), ("7.2", "02 03 06 07")],
+)
+def test_each_patch_is_for_the_versions_in_its_name(series: str, names: str) -> None:
+    assert [one.name[:2] for one in building._patches(ROOT, series)] == names.split()
+
+
+def test_a_users_patch_changes_the_tree_and_one_that_does_not_fit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(building, "_patches", lambda *_: [])
+    source = tmp_path / "linux"
+    (source / "arch/um").mkdir(parents=True)
+    (source / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 1\n")
+    (source / "cubic.c").write_text("beta = 717;\n")
+    patch = tmp_path / "mine.patch"
+    patch.write_text("--- a/cubic.c\n+++ b/cubic.c\n@@ -1 +1 @@\n-beta = 717;\n+beta = 819;\n")
+    origin = building._Origin("", source, tmp_path)
+    assert origin.series == "6.12"
+    tree = building._tree(origin, ROOT, [patch], lambda _: None)
+    assert (tree / "cubic.c").read_text() == "beta = 819;\n"
+    with pytest.raises(InputError, match=r"mine.patch must fit Linux 6.12.1, got "):
+        building._tree(origin, ROOT, [patch, patch], lambda _: None)
+
+
 #: A guest program that looks at the host's files through the kernel's own file system of the host, and answers with what
 #: it could open.
 LOOKS = """
@@ -389,7 +441,7 @@ int main(void)
 	FILE *out = fopen("/out/answer.json", "w");
 	const char *up = "../../../../../../../../../../../../../../../..";
 
-	fprintf(out, "{\\"Kernel\\":{\\"release\\":\\"%s\\",\\"fabric\\":false,\\"controls\\":[",
+	fprintf(out, "{\\"Kernel\\":{\\"release\\":\\"%s\\",\\"fabric\\":false,\\"accurate_ecn\\":false,\\"controls\\":[",
 		mount("host", "/host", "hostfs", 0, up) ? "not mounted" : "mounted");
 	try(out, "request", "/request.json", O_RDONLY);
 	try(out, "own", "/out/own", O_CREAT | O_WRONLY);
@@ -409,7 +461,7 @@ int main(void)
 
 
 @pytest.mark.usefixtures("nobody_left")
-def test_a_guest_reaches_its_folder_and_no_other_file_of_the_host(kernel: kernels.GuestKernel, tmp_path: Path) -> None:
+def test_a_guest_reaches_its_folder_and_no_other_file_of_the_host(vmlinux: Path, tmp_path: Path) -> None:
     if _core.kernel_confined() < 1:
         pytest.skip("needs Landlock")
     (tmp_path / "secret").write_text("secret")
@@ -417,7 +469,7 @@ def test_a_guest_reaches_its_folder_and_no_other_file_of_the_host(kernel: kernel
     made = subprocess.run(["gcc", "-static", "-O1", "-o", "looks", "looks.c"], cwd=tmp_path, capture_output=True)
     if made.returncode:
         pytest.skip("needs gcc and a static libc")
-    told = json.loads(_core.kernel_about(str(kernel.vmlinux), str(tmp_path / "looks")))
+    told = json.loads(_core.kernel_about(str(vmlinux), str(tmp_path / "looks")))
     assert told["release"] == "mounted"
     denied = "Permission denied"
     assert told["controls"] == [

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from conftest import haltere
-from haltere import _core
+from haltere import InputError, _core
 from haltere.api import Scenario
 from haltere.worlds import world
+from haltere.worlds.kernel import guests as kernels
 from haltere.worlds.kernel.guests import GuestKernel
 from test_kernel import kernel  # noqa: F401
 
@@ -77,12 +78,12 @@ def test_words_that_tc_does_not_know_are_refused(tc: str, told: str, file: Path)
     assert not (file.parent / "results").exists()
 
 
-def measured(text: str, file: Path, seed: int = 1) -> dict[str, Any]:
+def measured(text: str, file: Path, seed: int = 1, kernel: str = "") -> dict[str, Any]:  # noqa: F811
     """What passed the bottleneck, and the last sample of its queue."""
     import pyarrow
 
     file.write_text(text)
-    run = world("kernel").run(Scenario.load(file)._core, seed, _core.Progress())
+    run = world("kernel", kernel=kernel).run(Scenario.load(file)._core, seed, _core.Progress())
     tables = run.tables()
     (link,) = [one for one in pyarrow.table(tables["links"]).to_pylist() if one["link"] == "left>right"]
     series = [one for one in pyarrow.table(tables["queue_series"]).to_pylist() if one["link"] == "left>right"]
@@ -92,15 +93,74 @@ def measured(text: str, file: Path, seed: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "tc", ["pfifo limit 50", "fq_codel limit 1000 ecn", "tbf rate 5mbit burst 10kb limit 50kb", "red limit 120kb min 15kb max 45kb avpkt 1500"]
+    "tc", ["pfifo limit 50", "fq_codel limit 1000 ecn", "tbf rate 5mbit burst 10kb limit 50kb", "red limit 120kb min 15kb max 45kb avpkt 1500", "cake bandwidth 5mbit rtt 40ms flows"]
 )  # fmt: skip
 def test_the_kernels_own_disciplines_carry_a_run(tc: str, file: Path, kernel: GuestKernel) -> None:  # noqa: F811
     one = measured(written(tc, ecn="ecn" in tc), file)
-    most = 5e6 if tc.startswith("tbf") else 10e6
+    most = 5e6 if "5mbit" in tc else 10e6
     assert one["sent_bytes"] * 8 / 10 == pytest.approx(most, rel=0.04)
     assert one["dropped_overlimit"] + one["dropped_congestion"] + one["marked"] > 0
     assert (one["marked"] > 0) == ("ecn" in tc)
     assert measured(written(tc, ecn="ecn" in tc), file)["digest"] == one["digest"]
+
+
+SERVES = "import socket; line = socket.create_server(('', 80)).accept()[0]\\nwhile line.recv(65536): pass"
+#: The type of service "low delay", which Linux puts into band 0 of `prio`, and best effort into band 1.
+SENDS = "import socket, sys; line = socket.socket(); line.setsockopt(0, 1, 16); line.connect((sys.argv[1], 80))\\nwhile True: line.send(bytes(65536))"
+URGENT = f"""
+[[traffic]]
+name = "urgent"
+kind = "program"
+pairs = [1]
+server = ["/usr/bin/python3", "-c", "{SERVES}"]
+client = ["/usr/bin/python3", "-c", "{SENDS}", "{{to}}"]
+ready = {{ port = 80 }}
+"""
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="needs /usr/bin/python3")
+@pytest.mark.usefixtures("kernel")
+def test_prio_sends_the_more_urgent_flow_first(file: Path) -> None:
+    import pyarrow
+
+    file.write_text(written("prio", pairs=2) + URGENT)
+    run = world("kernel").run(Scenario.load(file)._core, 1, _core.Progress())
+    received = {one["flow"]: one["received_bytes"] for one in pyarrow.table(run.tables()["flows"]).to_pylist()}
+    assert received.pop("urgent") > 5 * sum(received.values())
+
+
+@pytest.fixture(scope="module")
+def new_kernel() -> str:
+    """The hash of a kernel that has ``dualpi2`` and accurate ECN."""
+    for one in kernels.built():
+        if one.told.get("accurate_ecn"):
+            return one.hash
+    pytest.skip("needs a guest kernel from 7.0 on: haltere kernel build 7.2")
+
+
+def test_dualpi2_marks_and_counts_what_it_drops(new_kernel: str, file: Path) -> None:
+    one = measured(written("dualpi2 limit 1000 target 15ms"), file, kernel=new_kernel)
+    assert one["sent_bytes"] * 8 / 10 == pytest.approx(10e6, rel=0.04)
+    assert one["dropped_overlimit"] + one["dropped_congestion"] > 20
+    marked = measured(written("dualpi2 limit 1000 target 15ms", ecn=True), file, kernel=new_kernel)
+    assert marked["marked"] > 20 and marked["digest"] != one["digest"]
+
+
+def test_accurate_ecn_is_negotiated_where_the_kernel_has_it_and_refused_elsewhere(
+    new_kernel: str,
+    file: Path,
+    kernel: GuestKernel,  # noqa: F811
+) -> None:
+    """One mark a round trip is all that RFC 3168 tells a sender. DCTCP on accurate ECN learns of each."""
+    text = written("fq_codel limit 1000 ecn", ecn=True) + '\n[tcp]\naccurate_ecn = "option"\n'
+    accurate = measured(text, file, kernel=new_kernel)
+    assert accurate["marked"] > 20
+    plain = measured(written("fq_codel limit 1000 ecn", ecn=True), file, kernel=new_kernel)
+    assert accurate["digest"] != plain["digest"]
+    file.write_text(text)
+    if not kernel.told.get("accurate_ecn"):
+        with pytest.raises(InputError, match="accurate_ecn must be one that this kernel has"):
+            world("kernel", kernel=kernel.hash).check([Scenario.load(file)._core])
 
 
 #: Target and interval as Linux has them: in units of 1024 ns.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import haltere as package
-from conftest import ROOT, haltere
+from conftest import ROOT, called, haltere
 from haltere import HaltereError, InputError, Scenario, _core
 
 EXAMPLES = ROOT / "examples" / "outside"
@@ -194,8 +194,8 @@ def test_mistakes_are_told_in_the_form_of_all_errors(folder: Path) -> None:
     assert refused(folder, '{ kind = "python:own:Drop" }').startswith(
         f"{place}.congestion: kind must be a congestion control, a subclass of `haltere.CongestionControl`, got `Drop`, a queue discipline"
     )
-    assert "kind must be a module that there is, got `owm`" in refused(folder, '{ kind = "python:owm:Half" }')
-    assert "a file that there is, got `./no.py`" in refused(folder, '"python:./no.py:Half"')
+    assert "kind must be a module that exists, got `owm`" in refused(folder, '{ kind = "python:owm:Half" }')
+    assert "a file that exists, got `./no.py`" in refused(folder, '"python:./no.py:Half"')
     assert "in a language of this program: `python:`" in refused(folder, '"cobol:own:Half"')
     assert refused(folder, '{ kind = "python:own:Half", gian = 2 }').endswith(
         "key must be one of `gain`, `pause`, got `gian`; did you mean `gain`?"
@@ -267,29 +267,22 @@ def test_a_discipline_that_breaks_its_contract_ends_the_run(folder: Path, change
 def test_the_command_line_runs_it_and_reports_it_by_its_name(folder: Path) -> None:
     file = write(folder, '["python:own:Half", { kind = "python:own:Half", gain = 2 }]', '"python:own:Drop"')
     assert haltere("run", str(file), "--out", str(folder / "out"), "--jobs", "2", cwd=folder).returncode == 0
-    assert haltere("report", str(folder / "out"), cwd=folder).returncode == 0
+    assert called("report", folder / "out", cwd=folder).returncode == 0
     shown = (folder / "out" / "report.md").read_text()
     assert "Half" in shown and "outside" not in shown
     assert "Drop" in (folder / "out" / "figures" / "network.svg").read_text()
-    again = haltere("run", str(file), "--out", str(folder / "out"), cwd=folder)
-    assert again.returncode == 0
-    told = haltere("explain", "python:own:Half", cwd=folder)
-    assert (
-        told.returncode == 0
-        and "Half the window after a loss." in told.stdout
-        and "gain" in told.stdout
-        and "segments" in told.stdout
-    )
+    assert called("run", file, "--out", folder / "out", cwd=folder).returncode == 0
+    told = called("explain", "python:own:Half", cwd=folder)
+    assert told.returncode == 0
+    assert all(one in told.stdout for one in ("Half the window after a loss.", "gain", "segments"))
 
 
 def test_exit_status_is_1_during_a_run_and_2_before(folder: Path) -> None:
-    assert (
-        haltere("run", str(write(folder, '"python:own:Hal"')), "--out", str(folder / "a"), cwd=folder).returncode == 2
-    )
+    assert called("run", write(folder, '"python:own:Hal"'), "--out", folder / "a", cwd=folder).returncode == 2
     (folder / "own.py").write_text(OWN.replace("+= self.params", "+= self"))
-    done = haltere("run", str(write(folder, '"python:own:Half"')), "--out", str(folder / "b"), cwd=folder)
+    done = called("run", write(folder, '"python:own:Half"'), "--out", folder / "b", cwd=folder)
     assert done.returncode == 1 and "own.py:16" in done.stderr and "Traceback" not in done.stderr
-    traced = haltere("--traceback", "run", str(folder / "experiment.toml"), "--out", str(folder / "b"), cwd=folder)
+    traced = called("--traceback", "run", folder / "experiment.toml", "--out", folder / "b", cwd=folder)
     assert traced.returncode == 1 and "Traceback" in traced.stderr and "self.cwnd += self.gain" in traced.stderr
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import haltere as package
-from conftest import ROOT, haltere
+from conftest import ROOT, called
 from haltere import HaltereError, InputError, Scenario, _core
-from haltere.search.experiment import toml
+from haltere.toml import toml
 from test_outside import experiment, same, tables
 
 EXAMPLES = ROOT / "examples" / "outside"
@@ -295,17 +295,17 @@ def test_the_command_line_runs_and_reports_them_by_their_names(folder: Path) -> 
     values = entry("python:own:Poisson", pairs="all")
     values["topology"]["dumbbell"]["bottleneck"]["queue"] = {"kind": "classed", "classifier": "python:own:Coin"}
     read(folder, {**values, "seeds": 2})
-    done = haltere("run", "experiment.toml", "--out", "out", cwd=folder)
+    done = called("run", "experiment.toml", "--out", "out", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert haltere("report", "out", cwd=folder).returncode == 0
+    assert called("report", "out", cwd=folder).returncode == 0
     shown = (folder / "out" / "report.md").read_text()
     assert "Poisson" in shown and "outside" not in shown
     for name, key in {"Dice": "multipath.scheduler", "Coin": "classifier", "Poisson": "[[traffic]]"}.items():
-        told = haltere("explain", f"python:own:{name}", cwd=folder)
+        told = called("explain", f"python:own:{name}", cwd=folder)
         assert told.returncode == 0 and key in told.stdout, told.stdout + told.stderr
 
 
 @pytest.mark.parametrize("name", ["schedulers", "las", "on_off"])
 def test_the_examples_run(name: str, tmp_path: Path) -> None:
-    done = haltere("run", str(EXAMPLES / f"{name}.toml"), "--quick", "--out", "out", cwd=tmp_path)
+    done = called("run", str(EXAMPLES / f"{name}.toml"), "--quick", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

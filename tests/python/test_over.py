@@ -128,7 +128,10 @@ def test_traffic_entries_and_links_are_axes_too(swept: Results, tmp_path: Path) 
         ),
         (over.Ask("goodputt", x="rate"), r"metric must be one of the \d+ that .*did you mean `goodput`"),
         (over.Ask("links.drop", x="rate"), r"--y must name a column of `links`"),
-        (over.Ask("fct"), r"--y must be a value that the runs have, got `fct`, of which there is none"),
+        (over.Ask("fct"), r"--y must be a value that the runs have, got `fct`, which none of them has"),
+        (over.Ask("rpc_p95", x="rate"), "got `rpc_p95`, which none of them has"),
+        (over.Ask("rpc_p95", x="rate", kind="bar"), "got `rpc_p95`, which none of them has"),
+        (over.Ask("rpc_p95", x="rate", by="queue", kind="heat"), "got `rpc_p95`, which none of them has"),
         (over.Ask("ping_p95", x="queue", log_x=True), r"--log-x must go with an axis of numbers, got `queue`"),
     ],
 )

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from haltere import load
-from haltere.report import overview, picture
+from haltere.analysis import stats
+from haltere.report import overview, picture, plot
 from haltere.report.document import Choice, Document, Figure
 from haltere.runs.results import Results
 
@@ -276,10 +277,29 @@ def test_nothing_stands_out_on_a_narrow_dark_page(browser: Any, results: Results
     tab.close()
 
 
+@pytest.mark.parametrize(("width", "whole"), [(1280, False), (420, True)])
+def test_names_along_an_axis_are_whole(browser: Any, tmp_path: Path, width: int, whole: bool) -> None:
+    """In lines if there is room for the longest word, otherwise aslant; no name is cut, so that no two are alike."""
+    names = [f"queue={queue} count={count}" for queue in ("drop_tail", "codel", "fq_codel") for count in (1, 2, 4)]
+    fig, (axes,) = plot.figure()
+    plot.bars(axes, names, {"goodput": [stats.mean([1.0, 2.0])] * len(names)})
+    path = plot.save(fig, tmp_path / "bars")[0]
+    (tmp_path / "report.html").write_text(Document("Bars", [Figure(path, "Bars")]).html())
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto((tmp_path / "report.html").as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    drawn = tab.evaluate("haltere.live[0].figure().svg('')")
+    texts = [re.sub("<[^>]*>", "", one) for one in re.findall(r"<text[^>]*>.*?</text>", drawn, re.S)]
+    for name in names:
+        assert name in texts if whole else all(texts.count(part) >= 1 for part in name.split()), texts
+    assert not any("…" in text for text in texts)
+    tab.close()
+
+
 def test_fifty_runs_open_at_once(browser: Any, tmp_path: Path) -> None:
     """The time is printed, not judged: a loaded machine would say little of the page."""
     chance = np.random.default_rng(1)
-    x = [round(0.1 * i, 1) for i in range(400)]
+    x = [round(0.2 * i, 1) for i in range(200)]
     axis = {"label": "", "log": False, "min": 0, "max": 40, "reversed": False}
 
     def panel() -> dict[str, Any]:
@@ -289,7 +309,7 @@ def test_fifty_runs_open_at_once(browser: Any, tmp_path: Path) -> None:
                 "name": f"f{i}",
                 "colour": "#0072b2",
                 "x": x,
-                "y": [round(v, 3) for v in chance.random(400)],
+                "y": [round(v, 3) for v in chance.random(200)],
             }
             for i in range(16)
         ]

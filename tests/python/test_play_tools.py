@@ -388,7 +388,7 @@ def test_the_address_keeps_the_last_set_up_that_was_accepted(page: Any) -> None:
     wait(page, "document.querySelector('.error:not(:empty)')")
     page.reload()
     wait(page, "window.playground?.state.setups.length && !document.getElementById('notice').hidden")
-    assert bottleneck(page)["rate"] == "33Mbit" and notice(page) == "The set-up of the link is here."
+    assert bottleneck(page)["rate"] == "33Mbit" and notice(page) == "The link's set-up is loaded."
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from conftest import SMALL, haltere
 from haltere import Scenario, templates
 from haltere.analysis import stats
-from haltere.commands import export
+from haltere.commands import results as export
 from haltere.errors import InputError
 from haltere.experiment import seconds_of
 from haltere.report import latex, look, over, overview, plot
@@ -68,6 +70,44 @@ def test_pgf_is_written_without_tex_and_names_no_file_of_this_machine(
     assert "/" not in re.sub(r"%.*", "", text).replace("haltere", ""), "no path of a font"
     _, again = drawn(tmp_path / "two", look.Look(formats=("pgf",)))
     assert again[0].read_text() == text
+
+
+PREAMBLE = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage{booktabs, pgf}
+\begin{document}
+"""
+
+
+def compiled(body: str, folder: Path) -> str:
+    """Compiles a document with LaTeX; returns its log."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    (folder / "paper.tex").write_text(PREAMBLE + body + "\n\\end{document}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=600)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert (folder / "paper.pdf").read_bytes().startswith(b"%PDF")
+    return (folder / "paper.log").read_text(errors="replace")
+
+
+HOSTILE = r"a_b & 50 % of $x^2$ #1 ~ {c} \input{d} – − × → ← ≤ ≥ µ μ … ± < >"
+
+
+def test_latex_compiles_the_tables_and_figures_of_a_report(results: Results, tmp_path: Path) -> None:
+    parts = [latex.table(one) for one in overview.tables(results)]
+    parts.append(latex.table(Table("hostile", HOSTILE, [HOSTILE, "n"], [[HOSTILE, "8.97 ± 0.32 **"], ["–", "12"]], note=HOSTILE)))  # fmt: skip
+    data, formats = over.Data([results]), ("pgf",)
+    with look.looking(look.Look(3.3, formats=formats)):
+        made = [over.draw(data, over.Ask(y, x="queue", kind=kind), tmp_path / f"{kind}")[1] for y, kind in (("goodput", "line"), ("drops", "bar"), ("pings", "cdf"), ("flow", "box"))]  # fmt: skip
+    with look.looking(look.Look(formats=formats, y_label=HOSTILE)):
+        fig, (axes,) = plot.figure()
+        plot.heat(axes, [[1.0, 2.0], [3.0, 4.0]], ["a_b", "c"], [HOSTILE, "50 %"], "part (%)")
+        axes.set_ylabel("rows")
+        made.append(plot.save(fig, tmp_path / "heat"))
+    parts += [rf"\input{{{paths[0].name}}}\par" for paths in made]
+    log = compiled("\n".join(parts), tmp_path)
+    assert "Missing character" not in log and "undefined" not in log, log[-3000:]
 
 
 def test_the_commands_take_how_figures_look(results: Results, tmp_path: Path) -> None:

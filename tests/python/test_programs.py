@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -50,7 +51,7 @@ open("note.txt", "w").write("kept")
 """
 
 
-def experiment(folder: Path, *, duration: str = "3s", **keys: object) -> Path:
+def experiment(folder: Path, *, duration: str = "8s", **keys: object) -> Path:
     """An experiment with one program; texts in ``{...}`` of its words stay."""
     own = "".join(f"{key} = {value if isinstance(value, str) else json.dumps(value)}\n" for key, value in keys.items())
     path = folder / "own.toml"
@@ -59,7 +60,7 @@ def experiment(folder: Path, *, duration: str = "3s", **keys: object) -> Path:
 
 
 def python(script: str, *words: str) -> list[str]:
-    return [sys.executable, "-c", textwrap.dedent(script), *words]
+    return [sys.executable, "-I", "-S", "-c", textwrap.dedent(script), *words]
 
 
 def on(world: str, path: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +79,7 @@ def test_a_program_runs_unmodified_and_its_outputs_and_connections_are_kept(tmp_
     run = Results(tmp_path / "results" / "own-wire")
     programs = run.table("programs").to_pylist()
     assert [(one["side"], one["status"]) for one in programs] == [("server", 0), ("client", 0)]
-    assert programs[1]["start_ns"] < programs[1]["end_ns"] < 3e9
+    assert programs[1]["start_ns"] < programs[1]["end_ns"] < 8e9
     outputs = {(one["side"], one["name"]): one["text"] for one in run.table("outputs").to_pylist()}
     assert outputs["client", "stdout"].startswith("read 1000000 with seed 1 as client of 10.72.0.")
     assert outputs["client", "note.txt"] == "kept"
@@ -88,6 +89,25 @@ def test_a_program_runs_unmodified_and_its_outputs_and_connections_are_kept(tmp_
     assert 1_000_000 <= down["payload"] <= 1_100_000 and down["delivered"] <= down["packets"]
     (flow,) = run.table("flows").to_pylist()
     assert flow["kind"] == "program" and flow["received_bytes"] == down["payload"]
+
+
+@privileged
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
+def test_iperf3_speaks_for_itself_and_the_network_counts_the_truth(tmp_path: Path) -> None:
+    path = experiment(
+        tmp_path, server=["iperf3", "-s", "-1"], client=["iperf3", "-c", "{to}", "-n", "500K", "-J"], ready="{ port = 5201 }"
+    )  # fmt: skip
+    done = on("wire", path)
+    assert done.returncode == 0, done.stderr
+    run = Results(tmp_path / "results" / "own-wire")
+    said = {row["end"]: row for row in run.table("iperf3").to_pylist()}
+    assert said["sender"]["bytes"] >= 500 * 1024 and said["sender"]["rtt_mean_us"] >= 12_000
+    assert said["sender"]["side"] == "client" and said["receiver"]["retransmits"] is None
+    (flow,) = run.table("flows").to_pylist()
+    up = max(run.table("sockets").to_pylist(), key=lambda one: one["payload"])
+    assert flow["received_bytes"] == up["payload"] >= said["receiver"]["bytes"] > 0
+    # A full packet takes 0.12 ms at 100 Mbit/s and 0.61 ms at 20 Mbit/s; the rest is queueing.
+    assert 0 < up["sojourn_mean_ns"] < up["sojourn_max_ns"] and up["sojourn_max_ns"] > 0.7e6
 
 
 @privileged
@@ -119,7 +139,7 @@ def test_a_program_that_hangs_is_ended_and_nothing_of_it_stays(tmp_path: Path) -
             signal.signal(number, signal.SIG_IGN)
     time.sleep(1000)  # {token}
     """
-    done = on("wire", experiment(tmp_path, duration="2s", client=python(script), stop='"1s"'))
+    done = on("wire", experiment(tmp_path, client=python(script), stop='"1s"'))
     assert done.returncode == 0, done.stderr
     run = Results(tmp_path / "results" / "own-wire")
     (program,) = run.table("programs").to_pylist()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from haltere.limits import limits, most
+from haltere.limits import most
+from reference import limits
 from test_router import needs_ip
 from test_wire import privileged
 

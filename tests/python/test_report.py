@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haltere import assets
+from haltere import assets, load
 from haltere.analysis import stats
-from haltere.report import charts, plot
-from haltere.report.document import Document, Figure, Heading, Table, Text
+from haltere.report import charts, overview, plot
+from haltere.report.document import Bullets, Document, Figure, Heading, Table, Text
 
 
 def make(folder: Path) -> Document:
@@ -115,3 +115,16 @@ def test_every_kind_of_figure_can_be_drawn(tmp_path: Path) -> None:
     assert all(path.stat().st_size > 1000 for path in plot.save(fig, tmp_path / "all"))
     heights = [bar.get_height() for bar in panels[0].patches]
     assert heights[0] == 2.0 and len(heights) == 4
+
+
+def test_words_in_backticks_are_code_in_the_page() -> None:
+    page = Document("Words", [Text("type `haltere plot --link <all>`"), Bullets(["set `limit`"])]).html()
+    assert "type <code>haltere plot --link &lt;all&gt;</code>" in page and "<li>set <code>limit</code></li>" in page
+
+
+def test_a_point_without_pings_has_a_row_of_dashes(small: Path) -> None:
+    late = load(small).with_values({"traffic.ping.jitter": "0s"}).sweep({"traffic.ping.start": ["0s", "2999900us"]})
+    results = late.run(2, out=small.parent / "out")
+    pings = next(one for one in overview.tables(results) if one.name == "ping")
+    assert [row[0] for row in pings.rows] == ["start=0s", "start=2999900us"]
+    assert pings.rows[0][1] != "–" and pings.rows[1][1:] == ["–"] * 3

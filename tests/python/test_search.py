@@ -18,15 +18,17 @@ from typing import Any
 import pytest
 
 import haltere as package
-from conftest import ROOT, SMALL, command, haltere
+from conftest import ROOT, SMALL, called, command, haltere
 from haltere import templates
+from haltere.kinds import label
 from haltere.search.attack import core, kernel_refuses
-from haltere.search.experiment import changed_file, toml
+from haltere.search.experiment import changed_file
 from haltere.search.harms import HARMS
 from haltere.search.network import KEYS, OPTIONAL, Scene, Space, experiment
 from haltere.search.race import hopeless, rounds
 from haltere.search.ranges import Choice, Range, Span, parse_range
 from haltere.search.reduce import minimal, shorter
+from haltere.toml import toml
 
 needs_optuna = pytest.mark.skipif(
     importlib.util.find_spec("optuna") is None, reason="optuna is not installed: pip install 'haltere[search]'"
@@ -263,10 +265,10 @@ def test_steps_of_rate_and_delay_are_in_the_order_of_time_and_those_of_one_insta
         (("attack", "bbrr"), "CONTROL must be a congestion control or a queue discipline, got `bbrr`; did you mean `bbr`?"),
         (("attack", "bbr", "--harm", "starved"), "--beside must name a congestion control for the harm `starved`, got none"),
         (("attack", "bbr", "--harm", "delai"), "did you mean `delay`?"),
-        (("attack", "pie", "--harm", "slow_startup"), "got `slow_startup`, which is one of a congestion control"),
+        (("attack", "pie", "--harm", "slow_startup"), "got `slow_startup`, a harm of a congestion control"),
         (("attack", "pie", "--beside", "cubic", "--harm", "drift"), "--beside must be left out if a queue discipline is attacked"),
         (("attack", "bbr", "--beside", "codel"), "--beside must be a congestion control, got `codel`"),
-        (("attack", "bbr", "--reference", "bbr"), "--reference must be another than the target, got `bbr`"),
+        (("attack", "bbr", "--reference", "bbr"), "--reference must differ from the target, got `bbr`"),
         (("attack", "bbr", "--over", "bufer=1bdp"), "did you mean `buffer`?"),
         (("attack", "bbr", "--over", "far=50%..60%"), "--over: key must be one that this attack has, got `far`"),
         (("attack", "bbr", "--conditions", "wind"), "--conditions must be among"),
@@ -274,7 +276,7 @@ def test_steps_of_rate_and_delay_are_in_the_order_of_time_and_those_of_one_insta
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_told_in_one_line_and_nothing_is_written(small: Path, words: tuple[str, ...], told: str) -> None:  # fmt: skip
-    done = haltere(*words, cwd=small.parent)
+    done = called(*words, cwd=small.parent)
     assert done.returncode == 2 and told in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1 and not (small.parent / "results").exists()
 
@@ -290,7 +292,7 @@ def test_without_optuna_the_error_says_what_to_install(small: Path) -> None:
 
 def searched(folder: Path, out: str, *more: str) -> dict[str, Any]:
     words = ("search", "deep.toml", "--maximise", "utilisation", "--over", f"{LIMIT}=2p..64p", "--over", "traffic.ping.interval=90ms,100ms")  # fmt: skip
-    done = haltere(*words, "--trials", "10", "--seeds", "2", "--json", "--out", out, *more, cwd=folder)
+    done = called(*words, "--trials", "10", "--seeds", "2", "--json", "--out", out, *more, cwd=folder)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -344,21 +346,21 @@ def test_a_killed_search_goes_on_and_ends_as_one_that_was_not_whatever_the_numbe
 
 @needs_optuna
 def test_a_metric_that_no_run_has_is_told(deep: Path) -> None:
-    done = haltere("search", "deep.toml", "--minimise", "rtt_p95", "--over", f"{LIMIT}=2p..64p", "--trials", "2", cwd=deep)  # fmt: skip
+    done = called("search", "deep.toml", "--minimise", "rtt_p95", "--over", f"{LIMIT}=2p..64p", "--trials", "2", cwd=deep)  # fmt: skip
     assert done.returncode == 2 and "metric must be one that every run has, got `rtt_p95`" in done.stderr, done.stderr
 
 
 @needs_optuna
 def test_results_of_run_are_not_taken_for_those_of_a_search(deep: Path) -> None:
-    assert haltere("run", "deep.toml", "--seeds", "1", "--out", "mine", cwd=deep).returncode == 0
-    done = haltere("search", "deep.toml", "--maximise", "goodput", "--over", f"{LIMIT}=2p..64p", "--out", "mine", cwd=deep)  # fmt: skip
+    assert called("run", "deep.toml", "--seeds", "1", "--out", "mine", cwd=deep).returncode == 0
+    done = called("search", "deep.toml", "--maximise", "goodput", "--over", f"{LIMIT}=2p..64p", "--out", "mine", cwd=deep)  # fmt: skip
     assert done.returncode == 2 and "results directory must be new or one of a search" in done.stderr
 
 
 @needs_optuna
 def test_an_attack_writes_the_smallest_network_and_a_file_that_runs(tmp_path: Path) -> None:
     words = ("attack", "bbr", "--beside", "cubic", "--over", "buffer=0.5bdp", "--over", "rate=5Mbit", "--conditions", "loss,jitter", "--duration", "6s")  # fmt: skip
-    done = haltere(*words, "--trials", "8", "--seeds", "2", "--json", "--out", "out", cwd=tmp_path)
+    done = called(*words, "--trials", "8", "--seeds", "2", "--json", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["found"] and told["difference"]["mean"] > 20, told
@@ -366,7 +368,7 @@ def test_an_attack_writes_the_smallest_network_and_a_file_that_runs(tmp_path: Pa
     assert "loss" not in told["network"]  # BBR needs none
     text = (tmp_path / "out" / "worst.toml").read_text()
     assert text.startswith("# starves of bbr: ") and "haltere attack bbr --beside cubic" in text
-    again = haltere("run", "out/worst.toml", "--seeds", "3", "--json", "--out", "again", cwd=tmp_path)
+    again = called("run", "out/worst.toml", "--seeds", "3", "--json", "--out", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert {entry["name"] for entry in tomllib.loads(text)["traffic"]} == {"attacked", "beside"}
 
@@ -382,12 +384,11 @@ def test_a_replay_is_named_in_a_world_that_takes_the_network_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from haltere.cli import main
-    from haltere.search import attack, attack_report
+    from haltere.search import attack
 
     ask = ["attack", "bbr", "--beside", "cubic", "--over", "buffer=0.5bdp", "--conditions", "none", "--trials", "2", "--seeds", "2", "--duration", "5s"]  # fmt: skip
     for refused in ("", "it lacks a condition"):
-        for module in (attack, attack_report):
-            monkeypatch.setattr(module, "kernel_refuses", lambda _, refused=refused: refused)
+        monkeypatch.setattr(attack, "kernel_refuses", lambda _, refused=refused: refused)
         out = tmp_path / (refused[:2] or "ok")
         assert main([*ask, "--out", str(out)]) == 0
         told = capsys.readouterr().out
@@ -445,96 +446,70 @@ class Fifo(haltere.Queue):
 '''
 
 
-@needs_optuna
-def test_an_attack_takes_a_control_from_outside_and_its_file_runs_elsewhere(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(TIMID)
-    words = ("attack", "python:own:Timid", "--over", "rate=20Mbit", "--conditions", "none", "--duration", "4s", "--trials", "4", "--seeds", "2")  # fmt: skip
-    done = haltere(*words, "--json", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["found"], "a window of 4 segments does not fill a link"
-    text = (tmp_path / "out" / "worst.toml").read_text()
-    assert text.startswith("# low_utilisation of Timid: ") and "with python:own:Timid, and" in text
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    again = haltere("run", "../out/worst.toml", "--seeds", "2", "--json", "--out", "again", cwd=elsewhere)
-    assert again.returncode == 0, again.stderr
-
-
-@needs_optuna
-def test_an_attack_takes_a_queue_from_outside_and_refuses_other_classes(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(TIMID)
-    words = ("attack", "python:own:Fifo", "--over", "buffer=2bdp", "--conditions", "none", "--duration", "4s", "--trials", "2", "--seeds", "2")  # fmt: skip
-    done = haltere(*words, "--out", "queue", cwd=tmp_path)
-    assert done.returncode == 0 and "Fifo" in done.stdout, done.stderr
-    for arguments, told in {
-        (
-            "bbr",
-            "--beside",
-            "python:own:Fifo",
-        ): "--beside must be a congestion control, got `python:own:Fifo`, one of queues",
-        ("python:own:Timit",): "did you mean `Timid`?",
-        ("{ kind = 'python:own:Timid', segments = 0 }", "--trials", "2"): "segments must be at least 1, got 0",
-    }.items():
-        refused = haltere("attack", *arguments, "--out", "refused", cwd=tmp_path)
-        assert refused.returncode == 2 and told in refused.stderr, refused.stderr
-
-
-@needs_optuna
-def test_a_search_tunes_the_parameters_of_a_control_from_outside(deep: Path) -> None:
-    (deep / "own.py").write_text(TIMID)
-    file = deep / "own.toml"
-    file.write_text(
-        (deep / "deep.toml").read_text().replace('congestion = ["cubic", "reno"]', 'congestion = "python:own:Timid"')
-    )
-    assert "python:own:Timid" in file.read_text()
-    done = haltere("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.segments=2..64", "--trials", "6", "--json", "--out", "tuned", cwd=deep)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    best = json.loads(done.stdout)["values"]["traffic.0.congestion.segments"]
-    assert best > 4
-    tuned = package.load(deep / "tuned" / "best.toml").to_dict()["traffic"][0]["congestion"]
-    assert (tuned["kind"], tuned["segments"]) == ("python:own:Timid", best)
-
-
 @pytest.fixture
-def modules(deep: Path) -> Path:
-    """The folder of an experiment with two WebAssembly modules beside it."""
+def own(deep: Path) -> Path:
+    """The folder of an experiment with a Python file and two WebAssembly modules beside it."""
+    (deep / "own.py").write_text(TIMID)
     for name in ("reno", "fifo"):
         shutil.copy(ROOT / "tests" / "wasm" / f"{name}_c.wasm", deep / f"{name}.wasm")
     return deep
 
 
+#: An attack that takes little time.
+QUICK = ("--conditions", "none", "--duration", "4s", "--seeds", "2")
+
+
 @needs_optuna
-def test_an_attack_takes_a_control_that_is_a_module_and_its_file_runs_elsewhere(modules: Path) -> None:
-    words = ("attack", "wasm:reno.wasm", "--over", "rate=20Mbit", "--conditions", "none", "--duration", "4s", "--trials", "3", "--seeds", "2")  # fmt: skip
-    done = haltere(*words, "--json", "--out", "out", cwd=modules)
+@pytest.mark.parametrize("control", ["python:own:Timid", "wasm:reno.wasm"])
+def test_an_attack_takes_a_control_from_outside_and_its_file_runs_elsewhere(own: Path, control: str) -> None:
+    done = called("attack", control, "--over", "rate=20Mbit", *QUICK, "--trials", "3", "--json", "--out", "out", cwd=own)  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["found"] and told["candidates"] == 3 and told["failed"] == 0, told
-    elsewhere = modules / "elsewhere"
+    text = (own / "out" / "worst.toml").read_text()
+    assert text.startswith(f"# low_utilisation of {label(control)}: ") and f"with {control}, and" in text
+    elsewhere = own / "elsewhere"
     elsewhere.mkdir()
     again = haltere("run", "../out/worst.toml", "--seeds", "2", "--json", "--out", "again", cwd=elsewhere)
     assert again.returncode == 0, again.stderr
 
 
 @needs_optuna
-def test_an_attack_takes_a_queue_that_is_a_module(modules: Path) -> None:
-    target = "{ kind = 'wasm:fifo.wasm', limit = 20 }"
-    words = ("attack", target, "--over", "buffer=2bdp", "--conditions", "none", "--duration", "4s", "--trials", "2", "--seeds", "2")  # fmt: skip
-    done = haltere(*words, "--json", "--out", "out", cwd=modules)
+@pytest.mark.parametrize("queue", ["python:own:Fifo", "{ kind = 'wasm:fifo.wasm', limit = 20 }"])
+def test_an_attack_takes_a_queue_from_outside(own: Path, queue: str) -> None:
+    done = called("attack", queue, "--over", "buffer=2bdp", *QUICK, "--trials", "2", "--json", "--out", "out", cwd=own)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["candidates"] == 2 and told["failed"] == 0 and told["runs_made"] >= 8, told
+    assert re.search("(?i)fifo", (own / "out" / "report.md").read_text().splitlines()[0])
 
 
 @needs_optuna
-def test_a_search_tunes_the_parameters_of_modules(modules: Path) -> None:
-    control = '{ kind = "wasm:reno.wasm" }'
-    text = (modules / "deep.toml").read_text().replace('["cubic", "reno"]', control)
-    (modules / "own.toml").write_text(text)
-    done = haltere("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.beta=0.2..0.9", "--trials", "4", "--json", "--out", "tuned", cwd=modules)  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("attack", "bbr", "--beside", "python:own:Fifo"), "--beside must be a congestion control, got `python:own:Fifo`, one of queues"),
+        (("attack", "python:own:Timit"), "did you mean `Timid`?"),
+        (("attack", "{ kind = 'python:own:Timid', segments = 0 }", "--trials", "2"), "segments must be at least 1, got 0"),
+        (("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.gamma=1..2"), "key must be `beta`, got `gamma`"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_mechanism_from_outside_is_told(own: Path, words: tuple[str, ...], told: str) -> None:
+    (own / "own.toml").write_text(DEEP.replace('["cubic", "reno"]', '{ kind = "wasm:reno.wasm" }'))
+    refused = called(*words, "--out", "refused", cwd=own)
+    assert refused.returncode == 2 and told in refused.stderr, refused.stderr
+
+
+@needs_optuna
+@pytest.mark.parametrize(
+    ("control", "key", "over"), [("python:own:Timid", "segments", "2..64"), ("wasm:reno.wasm", "beta", "0.2..0.9")]
+)
+def test_a_search_tunes_the_parameters_of_a_control_from_outside(own: Path, control: str, key: str, over: str) -> None:
+    (own / "own.toml").write_text(DEEP.replace('["cubic", "reno"]', f'{{ kind = "{control}" }}'))
+    name = f"traffic.0.congestion.{key}"
+    done = called("search", "own.toml", "--maximise", "goodput", "--over", f"{name}={over}", "--trials", "6", "--json", "--out", "tuned", cwd=own)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    best = json.loads(done.stdout)["values"]["traffic.0.congestion.beta"]
-    tuned = package.load(modules / "tuned" / "best.toml").to_dict()["traffic"][0]["congestion"]
-    assert (tuned["kind"], tuned["beta"]) == ("wasm:reno.wasm", best)
-    refused = haltere("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.gamma=1..2", "--trials", "2", "--out", "no", cwd=modules)  # fmt: skip
-    assert refused.returncode == 2 and "key must be `beta`, got `gamma`" in refused.stderr, refused.stderr
+    best = json.loads(done.stdout)["values"][name]
+    assert best > 4 or key == "beta"
+    tuned = package.load(own / "tuned" / "best.toml").to_dict()["traffic"][0]["congestion"]
+    assert (tuned["kind"], tuned[key]) == (control, best)

@@ -52,7 +52,7 @@ def test_a_reader_does_not_believe_a_damaged_file(small: Path) -> None:
     file = results.directory / "runs" / results.runs[0].key / "flows.parquet"
     data = file.read_bytes()
     file.write_bytes(bytes([*data[:60], data[60] ^ 4, *data[61:]]))
-    with pytest.raises(Damaged, match="its bytes are not those that were written; run the experiment again"):
+    with pytest.raises(Damaged, match="its contents are not what was written; run the experiment again"):
         package.Results(results.directory).table("flows")
 
 

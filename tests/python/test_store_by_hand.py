@@ -245,7 +245,7 @@ def test_a_run_is_found_with_all_its_files_or_not(tmp_path: Path) -> None:
     assert set(store.seals(keys)) == set(keys) - {"k4"}
     assert store.damaged(["k1", "k4", "none"]) == {"k1", "k4"}
     wrong = store.check(store.seals(keys).values())
-    other = "its bytes are not those that were written"
+    other = "its contents are not what was written"
     assert wrong == [f"{tmp_path}/runs/{key}/left.pcapng: {what}" for key, what in (("k1", other), ("k2", other), ("k3", "the file is missing"))]  # fmt: skip
     assert store.check(store.seals(keys).values(), "flows") == []
 
@@ -287,7 +287,7 @@ def test_a_manifest_has_a_line_for_each_element(tmp_path: Path) -> None:
     assert store.manifest() == {"format": 2, "a": [1, {"b": 2}], "c": [], "d": "x"} and store.malformed_manifest() == ""
     store.write_manifest({"format": 3})
     assert "in format 2, got format 3 of another version" in store.malformed_manifest()
-    got = "one with other bytes"
+    got = "one whose contents are not what was written"
     for text in ("[", "[1]", "[" * 100_000, good + "\n", good.replace('"x"', '"y"')):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(InputError) as error:

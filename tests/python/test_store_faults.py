@@ -11,7 +11,7 @@ import pytest
 
 from store_faults import Report, bucket_history, disk_history, workers_history
 
-SEEDS = int(os.environ.get("HALTERE_TEST_FAULTS", "300"))
+SEEDS = int(os.environ.get("HALTERE_TEST_FAULTS", "100"))
 
 
 @pytest.mark.parametrize("history", [disk_history, workers_history, bucket_history])

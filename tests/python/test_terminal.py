@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SMALL, command, haltere
+from conftest import SMALL, called, command, haltere
 from haltere import terminal
 from haltere.errors import near
 
@@ -123,7 +123,7 @@ def test_a_slip_of_two_letters_finds_the_likely_name(tmp_path: Path) -> None:
         (("run", "a.toml", "--world", "kernle"), "kernel"),
         (("list", "quues"), "queues"),
     ):
-        assert f"did you mean `{name}`?" in haltere(*arguments, cwd=tmp_path).stderr, arguments
+        assert f"did you mean `{name}`?" in called(*arguments, cwd=tmp_path).stderr, arguments
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -140,7 +140,7 @@ def test_a_slip_of_two_letters_finds_the_likely_name(tmp_path: Path) -> None:
     ],
 )
 def test_bash_completes_commands_options_and_their_values(words: list[str], wanted: set[str], tmp_path: Path) -> None:
-    script = haltere("completion", "bash", cwd=tmp_path).stdout
+    script = called("completion", "bash", cwd=tmp_path).stdout
     typed = " ".join(f"'{word}'" for word in ["haltere", *words])
     ask = f'{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words)}; _haltere; printf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, timeout=60)
@@ -149,7 +149,7 @@ def test_bash_completes_commands_options_and_their_values(words: list[str], want
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_take_their_script(shell: str, tmp_path: Path) -> None:
-    script = haltere("completion", shell, cwd=tmp_path).stdout
+    script = called("completion", shell, cwd=tmp_path).stdout
     assert "build" in script and "world" in script
     if shutil.which(shell):
         done = subprocess.run([shell, "-n", "-c", script], capture_output=True, text=True, timeout=60)

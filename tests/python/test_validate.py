@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +12,12 @@ import pytest
 
 pytest.importorskip("haltere")
 
-from haltere.validate import (
-    compact,
-    dynamics,
-    load,
-    measures,
-    ours,
-    translate,
-    validate,
-)
+import validation_compact as compact
+from haltere.validate import dynamics, load, measures, ours, translate, validate
 from haltere.validate.scenario import expand_flows, expand_transfers, normal
-from haltere.validate.tc import parse_qdisc
+from haltere.validate.tc import parse_qdisc, queue_of_classes
 from haltere.validate.tc_words import NotTranslated, duration, rate_bps, size_bytes, time_ns, timer_period_ns
-from linux_results import case, result, write
+from linux_results import LINUX, case, result, write
 
 
 def test_units_are_those_of_tc() -> None:
@@ -45,6 +41,20 @@ def test_units_are_those_of_tc() -> None:
         ("pie limit 1000", {"kind": "pie", "limit": "1000p", "tupdate": "20ms", "first_update": "500ms"}),
         ("pie target 20ms tupdate 30ms alpha 4 beta 32 ecn bytemode dq_rate_estimator", {"kind": "pie", "limit": "1000p", "tupdate": "36ms", "first_update": "500ms", "target": "20ms", "alpha": 0.25, "beta": 2.0, "ecn": True, "bytemode": True, "dq_rate_estimator": True}),
         ("red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptative bandwidth 10Mbit probability 0.02", {"kind": "red", "limit": "400000B", "min": "30000B", "max": "90000B", "avpkt": "1000B", "burst": 55, "probability": 0.02, "bandwidth": "10000000bit", "ecn": True}),
+        ("fq_pie ecn alpha 4 tupdate 30ms ecn_prob 5", {"kind": "fq_pie", "tupdate": "36ms", "first_update": "500ms", "alpha": 0.25, "ecn_threshold": 0.05, "ecn": True}),
+        ("sfq limit 100 divisor 512 headdrop", {"kind": "sfq", "limit": "100p", "flows": 512, "head_drop": True}),
+        ("choke limit 200 min 20 max 60 bandwidth 10mbit ecn",
+         {"kind": "choke", "limit": "200p", "min": "20p", "max": "60p", "bandwidth": "10000000bit", "ecn": True}),
+        ("sfb rehash 500 db 100 increment 0.002", {"kind": "sfb", "limit": "1000p", "ecn": True, "rehash": "500ms", "warmup": "100ms", "increment": 131 / 65535}),
+        ("tbf rate 10mbit burst 5kb latency 50ms peakrate 20mbit minburst 2000",
+         {"kind": "tbf", "rate": "10000000bit", "burst": "5120B", "latency": "50ms", "peakrate": "20000000bit", "mtu": "2000B"}),
+        ("fq orphan_mask 255 quantum 3028 maxrate 1mbit", {"kind": "fq", "flows": 256, "quantum": "3028B", "maxrate": "1000000bit"}),
+        # An overhead begins with the network layer's length, so the Ethernet header goes.
+        ("cake bandwidth 10mbit besteffort dual-srchost overhead 44 atm ack-filter",
+         {"kind": "cake", "bandwidth": "10000000bit", "diffserv": "besteffort", "isolation": "dual-srchost", "overhead": 30, "framing": "atm",
+          "ack_filter": "on"}),
+        ("cake unlimited ingress", {"kind": "cake"}),
+        ("sfq limit 50 perturb 10", {"kind": "sfq", "limit": "50p"}),
     ],
 )  # fmt: skip
 def test_the_text_of_a_discipline_becomes_its_parameters(text: str, expected: dict[str, Any]) -> None:
@@ -57,18 +67,20 @@ def test_pfifo_fast_takes_the_device_queue_length_and_frees_its_ring_in_batches(
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        "hhf limit 1000",
-        "codel limit",
-        "codel limit ten",
-        "pfifo limit 5 colour red",
-        "red min 3000 max 9000",
-        "",
+        ("hhf limit 1000", "`hhf` has no counterpart"),
+        ("codel limit", "`limit` lacks its value"),
+        ("codel limit ten", "limit must be a whole number, got `ten`"),
+        ("pfifo limit 5 colour red", "option `colour`"),
+        ("red min 3000 max 9000", "`limit` is missing"),
+        ("sfq redflowlimit 10", "option `redflowlimit`"),
+        ("cake autorate-ingress", "option `autorate-ingress`"),
+        ("", "is empty"),
     ],
 )
-def test_a_discipline_that_is_not_known_is_refused_with_a_reason(text: str) -> None:
-    with pytest.raises(NotTranslated):
+def test_a_discipline_that_is_not_known_is_refused_with_a_reason(text: str, reason: str) -> None:
+    with pytest.raises(NotTranslated, match=reason):
         parse_qdisc(text)
 
 
@@ -86,7 +98,7 @@ def test_a_kernel_timer_set_in_its_own_handler_runs_one_slot_of_the_wheel_later(
 # ------------------------------------------------------------------ reading
 def test_starts_are_drawn_as_the_harness_draws_them() -> None:
     scenario = normal({"seed": 1, "flows": [{"dir": "fwd", "cc": "cubic", "n": 3, "start": 0.05, "spread": 0.5}]})
-    assert [flow["start"] for flow in expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
+    assert [flow.start for flow in expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
 
 
 def test_repetitions_are_joined_and_the_summary_adds_those_without_a_file(tmp_path: Path) -> None:
@@ -126,7 +138,7 @@ def test_an_empty_directory_is_wrong_input(tmp_path: Path) -> None:
 
 
 def test_measures_of_linux_are_goodput_jain_shares_queue_loss_marks_and_ping() -> None:
-    told = measures.of_linux({**result(), "scenario": normal(result()["scenario"])})
+    told = measures.of_linux(normal(result()["scenario"]), result())
     expected = {"goodput fwd": 9.0, "jain fwd": 0.9, "share fwd cubic": 200 / 3, "share fwd bbr": 100 / 3}
     expected |= {"queue fwd": 12.5, "loss fwd": 1.0, "marks fwd": 10.0, "ping median": 30.0, "ping p95": 40.0}
     assert told == pytest.approx(expected)
@@ -263,7 +275,7 @@ def test_multipath_tcp_that_is_not_known_says_why(change: dict[str, Any]) -> Non
      ({"ping": {"interval": 1, "count": 3}}, "ping.count"), ({"sample": {"link_ms": 3}}, "sample.link_ms")],
 )  # fmt: skip
 def test_a_key_that_is_not_known_is_refused_by_name(scenario: dict[str, Any], name: str) -> None:
-    with pytest.raises(NotTranslated, match=f"not known here: `{name}`"):
+    with pytest.raises(NotTranslated, match=f"not supported: `{name}`"):
         translate.translate(case(**scenario), 1)
 
 
@@ -271,7 +283,7 @@ def test_a_scenario_with_an_unknown_key_is_not_comparable_and_says_which(tmp_pat
     write(tmp_path, "X_r1.json", result(colour="red", shape="round"))
     told = validate(load.read_directory(tmp_path), seeds=1)
     assert told.rows == []
-    assert told.skipped == [("X", "scenario keys that are not known here: `colour`, `shape`")]
+    assert told.skipped == [("X", "scenario keys that are not supported: `colour`, `shape`")]
 
 
 @pytest.mark.parametrize(
@@ -342,11 +354,7 @@ def test_transfers_are_drawn_as_the_harness_draws_them() -> None:
     group = {"per_second": 4.596, "sizes": {"10000": 0.6, "100000": 0.3, "1000000": 0.1}, "start": 1.0, "cc": "cubic"}
     drawn = expand_transfers(normal({"seed": 1, "duration": 40, "transfers": [group]}))
     # Of F_20M80_codel_cubic2_r1, as the harness wrote them down.
-    assert [(one["start"], one["bytes"]) for one in drawn[:3]] == [
-        (1.102648, 10000),
-        (1.346732, 10000),
-        (1.485159, 10000),
-    ]
+    assert [(one.start, one.bytes) for one in drawn[:3]] == [(1.102648, 10000), (1.346732, 10000), (1.485159, 10000)]
     assert len(drawn) == 188
 
 
@@ -425,3 +433,48 @@ def test_bbr_is_told_by_its_estimate_and_its_probes() -> None:
     cwnd = [4 if 10 <= at < 10.2 or 20 <= at < 20.2 or 30.4 <= at < 30.6 else 100 for at in t]
     told = dynamics.measure(dynamics.Series("bbr", 5.0, t, cwnd, [], [19.0 if i % 8 else 23.75 for i in range(2000)]))
     assert told == {"bandwidth": 19.0, "probe_rtt period": pytest.approx(10.2), "probe_rtt first": 10.0}
+
+
+# ------------------------------------------------------------------ the sets H and I, and classes
+RECIPE = LINUX.parent / "sets.py"
+
+
+def recipe() -> list[dict[str, Any]]:
+    made = subprocess.run([sys.executable, RECIPE], capture_output=True, text=True, check=True)
+    return list(json.loads(made.stdout))
+
+
+def test_the_recipe_makes_what_is_stored() -> None:
+    every = {scenario["name"]: normal(scenario) for scenario in recipe()}
+    stored = [path for of in "HI" for path in (RECIPE.parent / "linux" / of).glob("*.json")]
+    assert stored
+    for path in stored:
+        assert normal(json.loads(path.read_text())["scenario"]) == every[path.stem], path
+
+
+def test_a_discipline_that_shapes_is_alone_on_a_fast_link() -> None:
+    (scenario,) = [one for one in recipe() if one["name"] == "H_tbf_tail_r1"]
+    links = translate.translate(load.Case("x", "H", normal(scenario)), 1)["topology"]["graph"]["links"]
+    found = [way.get("queue") or {} for link in links for way in (link, link["reverse"])]
+    (queue,) = [queue for queue in found if queue.get("kind") == "tbf"]
+    assert queue == {"kind": "tbf", "rate": "10000000bit", "burst": "15000B", "limit": "60000B"}
+
+
+def test_a_class_of_htb_may_borrow_up_to_its_ceiling() -> None:
+    queue = queue_of_classes({"kind": "htb", "classes": [{"rate": 7}, {"rate": 2, "ceil": 4, "prio": 1}]}, 10)
+    one, two = queue["classes"]
+    assert (queue["kind"], queue["rate"]) == ("htb", "10Mbit")
+    assert (one["rate"], one["ceil"], one["priority"], one["match"]) == ("7Mbit", "10Mbit", 0, {"dscp": [0, 1]})
+    assert (two["rate"], two["ceil"], two["priority"], two["match"]) == ("2Mbit", "4Mbit", 1, {"dscp": [2]})
+
+
+def test_a_class_of_drr_has_a_quantum_and_no_rate() -> None:
+    queue = queue_of_classes({"kind": "drr", "classes": [{}, {"quantum": 4542}]}, 10)
+    assert "rate" not in queue
+    assert [one["quantum"] for one in queue["classes"]] == ["1514B", "4542B"]
+    assert all("rate" not in one for one in queue["classes"])
+
+
+def test_other_disciplines_are_refused() -> None:
+    with pytest.raises(NotTranslated, match="kind must be `htb` or `drr`, got `hfsc`"):
+        queue_of_classes({"kind": "hfsc", "classes": []}, 10)

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("haltere")
 
-from haltere.cli import main as cli
+import validation_causes as causes
+import validation_compact as compact
+import validation_page as page
 from haltere.errors import InputError
-from haltere.validate import (
-    Outcome,
-    _seeds,
-    beside,
-    causes,
-    compact,
-    compare,
-    load,
-    measures,
-    ours,
-    report,
-    translate,
-)
-from haltere.validate.scenario import expand_transfers, normal
+from haltere.validate import Outcome, _seeds, compare, load, measures, ours, report, translate
+from haltere.validate.scenario import Flow, expand_transfers, normal
 from linux_results import LINUX, case, result, write
 
 
@@ -113,17 +104,17 @@ def test_a_completion_time_that_linux_does_not_have_is_told_by_the_part_done() -
 
 
 def test_shares_are_told_by_what_the_flows_differ_in() -> None:
-    both = [{"cc": "cubic", "ecn": True}, {"cc": "cubic", "ecn": False}]
+    both = [Flow(cc="cubic", ecn=True), Flow(cc="cubic", ecn=False)]
     assert measures.labels(both) == ["cubic ecn", "cubic plain"]
-    assert measures.labels([{"cc": "cubic", "ecn": True}, {"cc": "reno", "ecn": True}]) == ["cubic", "reno"]
-    assert measures.labels([{"cc": "reno"}, {"cc": "reno", "host": "n4"}]) == ["reno n1", "reno n4"]
+    assert measures.labels([Flow(cc="cubic", ecn=True), Flow(cc="reno", ecn=True)]) == ["cubic", "reno"]
+    assert measures.labels([Flow(cc="reno"), Flow(cc="reno", host="n4")]) == ["reno n1", "reno n4"]
 
 
 def test_the_compact_form_keeps_completion_times_and_udp(tmp_path: Path) -> None:
     udp = {"rate_mbit": 2, "size": 1000}
     full = result(transfers=[{"per_second": 0.5, "sizes": {"10000": 1}}], udp=[udp])
     drawn = expand_transfers(normal(full["scenario"]))
-    full["transfers"] = [one | {"fct": 0.05, "id": 2, "retrans": 0} for one in drawn]
+    full["transfers"] = [vars(one) | {"fct": 0.05, "id": 2, "retrans": 0} for one in drawn]
     full["udp"] = [udp | {"series": [[5.0, 10, 10], [6.0, 260, 260]]}]
     write(tmp_path / "full", "X_r1.json", full)
     compact.compact_directory(tmp_path / "full", tmp_path / "small")
@@ -164,7 +155,7 @@ def test_json_holds_every_row() -> None:
 
 
 def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
-    text = report.page(outcome(), "validation/linux", "images/validation.png", "## What was found out\n\nNothing.")
+    text = page.page(outcome(), "validation/linux", "images/validation.png", "## What was found out\n\nNothing.")
     for part in (
         "| A | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
         "| all | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
@@ -175,7 +166,7 @@ def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
         "- E_y: Multipath TCP",
     ):
         assert part in text
-    assert "| +1.000 | 0.250 | not explained |" in report.outside_page(outcome())
+    assert "| +1.000 | 0.250 | not explained |" in page.outside_page(outcome())
 
 
 def test_the_figure_has_a_panel_for_each_measure(tmp_path: Path) -> None:
@@ -187,13 +178,13 @@ def test_the_figure_has_a_panel_for_each_measure(tmp_path: Path) -> None:
 def test_rows_come_back_from_their_csv_and_make_the_page(tmp_path: Path) -> None:
     told = compare.compare_case("A", "A_x", [{"goodput fwd": 10.0, "first loss": 1.0}], [{"goodput fwd": 10.1}])
     compare.write_csv(told, tmp_path / "rows.csv")
-    assert [row.as_dict() for row in compare.read_csv(tmp_path / "rows.csv")] == [
+    assert [row.as_dict() for row in page.read_csv(tmp_path / "rows.csv")] == [
         pytest.approx(row.as_dict()) for row in told
     ]
-    page = tmp_path / "docs" / "page.md"
-    assert cli(["validate", str(tmp_path), "--rows", str(tmp_path / "rows.csv"), "--page", str(page)]) == 0
-    assert "[`rows.csv`](../rows.csv)" in page.read_text()
-    assert "| A | 2 | 1 | 50 % |" in page.read_text()
+    made = tmp_path / "docs" / "page.md"
+    page.main([str(tmp_path), "--rows", "--page", str(made)])
+    assert "[`rows.csv`](../rows.csv)" in made.read_text()
+    assert "| A | 2 | 1 | 50 % |" in made.read_text()
 
 
 def test_rows_of_another_world_stand_beside_those_of_the_simulator(tmp_path: Path) -> None:
@@ -201,24 +192,24 @@ def test_rows_of_another_world_stand_beside_those_of_the_simulator(tmp_path: Pat
         return compare.compare_case(name[0], name, [{"goodput fwd": 10.0, "loss fwd": 1.0}], [{"goodput fwd": goodput}])
 
     (tmp_path / "A").mkdir()
-    beside.write(of_kernel("A_x", 5.0), tmp_path / "A", "kernel")
-    beside.write(of_kernel("A_y", 10.0), tmp_path / "A", "kernel")
-    beside.write(of_kernel("A_x", 10.2), tmp_path / "A", "kernel")
-    (other,) = beside.load(tmp_path)
+    page.add_rows(of_kernel("A_x", 5.0), tmp_path / "A" / "kernel.csv")
+    page.add_rows(of_kernel("A_y", 10.0), tmp_path / "A" / "kernel.csv")
+    page.add_rows(of_kernel("A_x", 10.2), tmp_path / "A" / "kernel.csv")
+    (other,) = page.worlds_of(tmp_path)
     assert other.title == "kernel world" and len(other.rows) == 4, "the second run of A_x replaces the first"
     told = outcome()
     assert [other.agrees(row) for row in told.rows] == [True, None], "one has no loss"
-    text = report.page(told, "validation/linux", None, "", others=[other])
+    text = page.page(told, "validation/linux", None, "", others=[other])
     assert "| A | 1 | 1 (100 %) | 1 (100 %) | 1 (100 %) |" in text
-    assert "| Haltere | kernel world | difference |" in report.outside_page(told, others=[other])
+    assert "| Haltere | kernel world | difference |" in page.outside_page(told, others=[other])
 
 
 def test_rows_of_another_world_have_causes_of_their_own(tmp_path: Path) -> None:
     far = compare.compare_case("A", "A_x", [{"goodput fwd": 10.0}], [{"goodput fwd": 5.0}])
-    beside.write(far, tmp_path, "kernel")
+    page.add_rows(far, tmp_path / "kernel.csv")
     entry = '[[cause]]\nname = "{}"\nscenarios = ".*"\ntext = "Said."\n'
     (tmp_path / causes.CAUSES).write_text(entry.format("Ours") + entry.format("Theirs") + 'world = "kernel"\n')
-    text = report.page(outcome(), "linux", None, "", why=causes.load(tmp_path), others=beside.load(tmp_path))
+    text = page.page(outcome(), "linux", None, "", why=causes.load(tmp_path), others=page.worlds_of(tmp_path))
     assert (
         "Causes of the rows in which the kernel world is far from Linux:\n\n- **Theirs** (1 row in set A). Said."
         in text
@@ -227,8 +218,16 @@ def test_rows_of_another_world_have_causes_of_their_own(tmp_path: Path) -> None:
 
 
 def test_the_default_world_does_not_stand_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli(["validate", str(tmp_path), "--beside"]) == 2
-    assert "--beside must be given with --world NAME" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        page.main([str(tmp_path), "--world", "sim"])
+    assert "invalid choice: 'sim'" in capsys.readouterr().err
+
+
+def test_the_report_has_the_rows_by_set_every_row_and_what_is_not_comparable(tmp_path: Path) -> None:
+    sets, rows = report.document(outcome(), None).tables()
+    assert sets.rows == [["A", "2", "1", "50 %"], ["all", "2", "1", "50 %"]]
+    assert rows.rows[1][0] == "A_x" and rows.rows[1][-1] == "OUTSIDE"
+    assert "Not comparable: E_y: Multipath TCP" in report.document(outcome(), None).text()
 
 
 def test_the_first_cause_that_fits_stands_beside_a_row(tmp_path: Path) -> None:
@@ -248,9 +247,9 @@ def test_the_first_cause_that_fits_stands_beside_a_row(tmp_path: Path) -> None:
         """
     )
     why = causes.load(tmp_path)
-    text = report.page(outcome(), "validation/linux", None, "", why=why)
+    text = page.page(outcome(), "validation/linux", None, "", why=why)
     assert "- **Too many drops** (1 row in set A, not explained). Seen in a series." in text
-    assert "| +1.000 | 0.250 | not explained: Too many drops |" in report.outside_page(outcome(), why)
+    assert "| +1.000 | 0.250 | not explained: Too many drops |" in page.outside_page(outcome(), why)
     assert "Something else" not in text
 
 
@@ -269,13 +268,13 @@ def test_a_cause_that_cannot_be_read_is_an_error(tmp_path: Path, entry: str, err
 
 
 def test_every_row_outside_of_the_page_has_a_cause_or_is_not_explained() -> None:
-    rows = [row for row in compare.read_csv(LINUX / "rows.csv") if not row.inside]
+    rows = [row for row in page.read_csv(LINUX / "rows.csv") if not row.inside]
     why = causes.load(LINUX)
-    page = (LINUX / "outside.md").read_text()
+    listed = (LINUX / "outside.md").read_text()
     for row in rows:
-        told = causes.cause_of(row, why)
-        assert f"| {row.case} | {row.measure}" in page
-        assert f"| {told} |" in page, f"{row.case}, {row.measure}"
+        cause = causes.cause_of(row, why)
+        assert f"| {row.case} | {row.measure}" in listed
+        assert f"| {cause} |" in listed, f"{row.case}, {row.measure}"
 
 
 def test_further_seeds_have_the_start_times_and_transfers_of_linux_in_turn() -> None:
@@ -292,9 +291,7 @@ def test_further_seeds_have_the_start_times_and_transfers_of_linux_in_turn() -> 
 def test_one_dctcp_flow_is_marked_as_often_as_on_linux() -> None:
     """Linux 6.1: 12.2 % (9057 of 74475 packets), 100 Mbit/s, 4 ms, K = 20. Without pushed segments it was 14 %."""
     (case,) = (case for case in load.read_directory(LINUX / "C") if case.name == "C_dctcp_N2_K10")
-    case.scenario["qdisc"] = (
-        "red limit 1500000 min 30000 max 30001 avpkt 1500 burst 20 ecn probability 1 bandwidth 100Mbit"
-    )
-    case.scenario["flows"] = [{**case.scenario["flows"][0], "n": 1}]
+    qdisc = "red limit 1500000 min 30000 max 30001 avpkt 1500 burst 20 ecn probability 1 bandwidth 100Mbit"
+    case.scenario = replace(case.scenario, qdisc=qdisc, flows=[replace(case.scenario.flows[0], n=1)])
     case.repetitions = []
     assert ours.run(case, 1)["marks fwd"] == pytest.approx(12.2, abs=0.9)

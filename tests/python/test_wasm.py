@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from conftest import ROOT, haltere
+from conftest import ROOT, called
 from haltere import HaltereError, InputError, Scenario, _core, starters
 from haltere.worlds.kernel import Kernel
 from test_outside import NETWORKS, experiment, same, tables
@@ -146,7 +146,7 @@ def test_another_module_is_another_run_and_the_same_one_is_not(
 
 
 def test_explain_has_what_the_module_says_of_itself(folder: Path) -> None:
-    done = haltere("explain", "wasm:own.wasm", cwd=folder)
+    done = called("explain", "wasm:own.wasm", cwd=folder)
     assert done.returncode == 0, done.stderr
     for part in ("One segment more each round trip", "beta", "0.5", "The part of the window that a loss leaves."):
         assert part in done.stdout
@@ -218,7 +218,7 @@ def test_a_trap_ends_the_run_with_status_1(folder: Path) -> None:
     file = write(folder, '"wasm:own.wasm"')
     with pytest.raises(HaltereError, match=r"wasm:own\.wasm: on_ack must return, got the instruction `unreachable`"):
         _core.run(Scenario.load(file)._core, 1)
-    done = haltere("run", "experiment.toml", cwd=folder)
+    done = called("run", "experiment.toml", cwd=folder)
     assert done.returncode == 1 and "on_ack must return, got the instruction `unreachable`" in done.stderr
 
 
@@ -304,10 +304,10 @@ def run_its_tests(folder: Path, *variables: str) -> None:
 def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path: Path) -> None:
     if lack := missing(language):
         pytest.skip(f"needs {lack}")
-    assert haltere("new", kind, "--lang", language, "my-own", cwd=tmp_path).returncode == 0
+    assert called("new", kind, "--lang", language, "my-own", cwd=tmp_path).returncode == 0
     run_its_tests(tmp_path, f"LLD={wasm_linker() or ''}")
-    built = haltere("explain", "wasm:my-own/my-own.wasm", cwd=tmp_path)
-    kept_one = haltere(
+    built = called("explain", "wasm:my-own/my-own.wasm", cwd=tmp_path)
+    kept_one = called(
         "explain", module(f"{'reno' if kind == 'control' else 'fifo'}_{LANGUAGES[language]}"), cwd=tmp_path
     )
     said = [[line for line in one.stdout.splitlines() if "wasm:" not in line] for one in (built, kept_one)]
@@ -316,10 +316,10 @@ def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path:
 
 @pytest.mark.parametrize("kind", starters.KINDS)
 def test_a_starter_in_python_runs_and_its_tests_pass(kind: str, tmp_path: Path) -> None:
-    made = haltere("new", kind, "--lang", "python", "my-own", cwd=tmp_path)
+    made = called("new", kind, "--lang", "python", "my-own", cwd=tmp_path)
     assert made.returncode == 0 and f"{starters.KINDS[kind]} in python" in made.stdout, made.stderr
     run_its_tests(tmp_path, f"PYTHON={sys.executable}")
-    told = haltere("explain", "python:my_own:MyOwn", cwd=tmp_path / "my-own")
+    told = called("explain", "python:my_own:MyOwn", cwd=tmp_path / "my-own")
     assert told.returncode == 0 and "Takes: " in told.stdout, told.stdout + told.stderr
 
 
@@ -344,7 +344,7 @@ def test_every_starter_is_complete_and_has_no_placeholder_left(kind: str) -> Non
 
 def test_new_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     def told(*arguments: str) -> str:
-        done = haltere("new", *arguments, cwd=tmp_path)
+        done = called("new", *arguments, cwd=tmp_path)
         assert done.returncode == 2
         return done.stderr.strip()
 
@@ -356,8 +356,8 @@ def test_new_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     assert "folder must be one, got 2" in told("queue", "x", "--lang", "c", "y")
     assert "--lang must be given for a mechanism alone (`control`, `queue`, " in told("rrul", "--lang", "c")
     assert told("source", "--lang", "c", "x").endswith("--lang must be one of `python`, got `c`")
-    assert haltere("new", "queue", "--lang", "c", "sub/x", cwd=tmp_path).returncode == 0
-    assert "folder must be a new one" in told("queue", "--lang", "c", "sub/x")
+    assert called("new", "queue", "--lang", "c", "sub/x", cwd=tmp_path).returncode == 0
+    assert "folder must be new" in told("queue", "--lang", "c", "sub/x")
 
 
 def test_limits_of_modules_are_in_the_table() -> None:
@@ -384,5 +384,5 @@ def test_the_library_of_the_extension_has_its_dependencies() -> None:
 
 def test_explain_says_why_a_module_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.wasm").write_bytes(b"\0asm\1\0\0\0\xff")
-    done = haltere("explain", "wasm:bad.wasm", cwd=tmp_path)
+    done = called("explain", "wasm:bad.wasm", cwd=tmp_path)
     assert done.returncode == 2 and "must be a module that Haltere can run, got `bad.wasm`" in done.stderr, done.stderr

@@ -289,7 +289,7 @@ def test_a_mistake_is_marked_a_completion_taken_and_all_runs_done_by_keyboard(fo
         )
         with page.expect_download() as download:
             page.get_by_role("button", name="Export").click()
-            page.get_by_role("button", name="Results, a row a run (CSV)").click()
+            page.get_by_role("button", name="Results, one row per run (CSV)").click()
         rows = Path(download.value.path()).read_text().splitlines()
         assert len(rows) == 4 and rows[0].startswith("seed,digest,events,goodput (Mbit/s)")
         page.get_by_role("button", name="Close").click()

@@ -13,10 +13,9 @@ from haltere.analysis.measures import by_point
 from haltere.api import Scenario
 from haltere.report import layout, overview, picture, words
 from haltere.report.document import Choice, Picture
-from haltere.report.network import Network
 
 
-def network(text: str) -> Network:
+def network(text: str) -> layout.Network:
     drawn = picture.network(Scenario.from_toml(text).to_dict())
     assert drawn is not None
     return drawn

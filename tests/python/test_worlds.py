@@ -13,6 +13,7 @@ import pytest
 import haltere
 from conftest import ROOT
 from haltere import _core, cli, worlds
+from haltere.analysis import parity
 from haltere.worlds import Made, World, option
 
 
@@ -130,6 +131,56 @@ def test_any_two_worlds_are_compared(
 
 
 @dataclass(frozen=True)
+class Unfit(Toy):
+    """The toy on a machine that is late for some seeds."""
+
+    late: tuple[int, ...] = ()
+
+    name = "unfit"
+
+    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> Slowed:
+        if seed in self.late:
+            raise haltere.HaltereError("the machine is not fit for this run: jitter must be at most 300us, got 2ms")
+        return super().run(scenario, seed, progress)
+
+
+@pytest.mark.parametrize("late", [(2,), (1, 2, 3)])
+def test_runs_that_the_machine_was_not_fit_for_are_named_and_the_others_compared(
+    late: tuple[int, ...], small: Path
+) -> None:
+    compare = lambda: parity.compare(  # noqa: E731
+        haltere.load(small), worlds=["sim", Unfit(late=late)], seeds=3, out=small.parent / "out", quiet=True
+    )
+    if len(late) == 3:
+        with pytest.raises(haltere.RunsFailed, match=r"3 of 3 runs failed: .* the machine is not fit for this run"):
+            compare()
+        return
+    done = compare()
+    (row,) = [row for row in done.rows if row.metric == "goodput of all flows"]
+    assert (row.baseline.n, row.other.n) == (3, 2)
+    text = done.document().text()
+    assert "toy, all, seed 2: the machine is not fit for this run: jitter must be at most 300us, got 2ms." in text
+    assert [one["seed"] for one in done.to_json()["unfit"]["unfit"]] == [2]
+
+
+@pytest.mark.parametrize(
+    ("p99", "latest", "says"),
+    [
+        (90, 250, "The calibration allows 300 us, so delays are the plan's."),
+        (90, 171136, "the latest 171 ms; hosts wrote and read at most 2 ms late. The calibration allows 300 us, so means and percentiles"),
+        (900, 171136, "so delays are too long by as much, and flows that wait for them are slower: repeat the runs"),
+    ],
+)  # fmt: skip
+def test_a_report_says_what_the_lateness_of_the_wire_means(p99: float, latest: float, says: str) -> None:
+    late = {"mean": 20, "p50": 15, "p99": p99, "max": latest}
+    router = {"late_us": late, "cpu": 0.05, "unaccounted": 0, "ports": [], "schedule": "fifo"}
+    calibration = {"planned_rtt_s": 0.01, "measured_rtt_s": 0.0101, "jitter_s": 2e-5, "out_of_bounds": None}
+    notes = {"calibration": calibration, "router": router, "agent": {"late_us": {**late, "max": 2000}}}
+    text = " ".join(worlds.world("wire").remarks([{"wire": notes}]))
+    assert says in text and "Rates hold" in text, text
+
+
+@dataclass(frozen=True)
 class Third(World):
     """One more, without options."""
 
@@ -153,7 +204,7 @@ def test_three_worlds_have_a_column_each_and_a_figure(
     small.write_text(small.read_text() + '\n[measure]\nqueues = "50ms"\nflows = "50ms"\n')
     assert cli.main(["compare-worlds", small.name, "--worlds", "sim,toy,third", "--seeds", "2"]) == 0
     told = capsys.readouterr().out
-    assert "Simulator, toy and third" in told and "third - simulator" in told
+    assert "Simulator, toy and third" in told and "third less simulator" in told
     (line,) = [one for one in told.splitlines() if one.startswith("goodput of all flows")]
     assert len(line.split("  ")) >= 8
     assert (small.parent / "results" / "small-worlds" / "worlds.png").stat().st_size > 10_000

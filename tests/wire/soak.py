@@ -74,7 +74,7 @@ def main() -> int:
         print(
             f"bottleneck: {link['sent']} packets, {link['sent_bytes'] * 8e-6 / router['time_s']:.3f} Mbit/s; all ports: {router['arrived']} came, "
             f"{router['departed']} left, {router['inside']} inside, {router['unaccounted']} unaccounted for, {refused} lost outside; "
-            f"router {100 * run['wire']['router_cpu']:.0f} % of a core; late: {router['late_us']}"
+            f"router {100 * router['cpu']:.0f} % of a core; late: {router['late_us']}"
         )
         quarter = max(1, len(memory) // 4)
         print(

@@ -24,7 +24,7 @@ PYTHON = {"BSD-3-Clause", "PSF-2.0", "MPL-2.0", "0BSD", "MIT-CMU", "MIT-0"}
 #: Packages whose metadata names no licence; their licence files do.
 STATED = {"pyftpdlib": "MIT"}
 #: Another licence, of what work on Haltere needs and no user gets.
-TOOLS_ALONE = {"codespell": "GPL-2.0-only"}
+TOOLS_ALONE = {"codespell": "GPL-2.0-only", "flent": "GNU GPLv3"}
 #: What metadata says in words, as SPDX says it.
 WORDS = {
     "apache": "Apache-2.0", "apache 2.0": "Apache-2.0", "apache license 2.0": "Apache-2.0", "apache license, version 2.0": "Apache-2.0",

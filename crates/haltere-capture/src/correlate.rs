@@ -27,11 +27,11 @@ use std::time::Instant;
 
 mod follow;
 
-/// What is asked.
+/// What is correlated, and how.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The correlators.
+    /// The correlators, in the order of the report.
     pub methods: Vec<CorrelatorParams>,
     /// Step at which delays are sampled for methods that pair samples by their order; 0: each measurement.
     pub every: Dur,
@@ -39,7 +39,7 @@ pub struct Options {
     pub flows: usize,
     /// Flows with fewer measurements are left out. At least 3.
     pub least: u64,
-    /// What is measured.
+    /// Which delay of a flow is followed.
     pub source: DelaySource,
 }
 
@@ -53,9 +53,9 @@ impl Default for Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DelaySource {
-    /// What varies more.
+    /// The one of the two that varies more.
     Auto,
-    /// Round-trip times.
+    /// Times from a segment to its acknowledgement.
     RoundTrip,
     /// One-way delays by the sender's timestamps.
     OneWay,
@@ -72,8 +72,8 @@ impl Options {
         if self.least < 3 {
             return Err(ParamError::new("least", "at least 3 measurements", self.least));
         }
-        if self.every != Dur::ZERO && self.every < Dur::from_ms(1) {
-            return Err(ParamError::new("every", "0 or at least 1ms", self.every));
+        if self.every != Dur::ZERO && !(Dur::from_ms(1)..=Dur::from_secs(3600)).contains(&self.every) {
+            return Err(ParamError::new("every", "0 or from 1ms to 1h", self.every));
         }
         self.methods.iter().try_for_each(CorrelatorParams::check)
     }
@@ -88,19 +88,19 @@ pub struct CorrelatedFlow {
     pub name: String,
     /// Payload bytes, segments and how many of these came again.
     pub bytes: u64,
-    /// Data segments.
+    /// Data segments, repeated ones included.
     pub segments: u64,
     /// Data segments that came again.
     pub again: u64,
-    /// What is followed.
+    /// Which delay is followed.
     pub source: DelaySource,
-    /// Measurements.
+    /// Number of measurements of it.
     pub samples: u64,
     /// Their standard deviation in milliseconds.
     pub deviation_ms: f64,
-    /// First and last data segment in seconds.
+    /// Time of the first data segment in seconds.
     pub from_s: f64,
-    /// Last data segment.
+    /// Time of the last data segment in seconds.
     pub to_s: f64,
 }
 
@@ -109,9 +109,9 @@ pub struct CorrelatedFlow {
 pub struct Pair {
     /// Index of the method.
     pub method: usize,
-    /// The flows.
+    /// Place of one flow in the list of flows.
     pub a: usize,
-    /// The other.
+    /// Place of the other flow.
     pub b: usize,
     /// How often it could tell.
     pub told: u64,
@@ -126,13 +126,13 @@ pub struct Pair {
 /// One line of the log.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Told {
-    /// When, in seconds.
+    /// Time of the decision in seconds.
     pub at_s: f64,
     /// Index of the method.
     pub method: usize,
-    /// The flows.
+    /// Place of one flow in the list of flows.
     pub a: usize,
-    /// The other.
+    /// Place of the other flow.
     pub b: usize,
     /// The coefficient, where the method has one.
     pub coefficient: Option<f64>,
@@ -143,13 +143,13 @@ pub struct Told {
 /// A flow's smoothed delay over time.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Series {
-    /// Seconds.
+    /// Times of the points in seconds.
     pub at_s: Vec<f64>,
     /// Milliseconds; one-way delays above their least.
     pub delay_ms: Vec<f64>,
 }
 
-/// The result.
+/// Which flows of the captures share a bottleneck.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Packets in all files.
@@ -166,7 +166,7 @@ pub struct Report {
     pub untold: Vec<Vec<usize>>,
     /// What was said when.
     pub log: Vec<Told>,
-    /// For each flow.
+    /// The delay of each flow over time.
     pub series: Vec<Series>,
     /// Seconds that both readings took.
     pub seconds: f64,
@@ -226,7 +226,7 @@ struct Chosen {
     capture: usize,
     key: FlowKey,
     source: DelaySource,
-    /// Of one-way delays.
+    /// Length of a timestamp's tick, for one-way delays.
     tick_ns: Option<f64>,
     from_ns: u64,
     to_ns: u64,
@@ -294,7 +294,7 @@ impl<'w, R: Read> SideBySide<'w, R> {
         }
         Ok(())
     }
-    /// The soonest packet.
+    /// The packet of all files that comes next.
     fn next_record(&mut self) -> Result<Option<Passed>, Fault> {
         let soonest = self.heads.iter().filter_map(|(_, next)| *next).min_by_key(|passed| passed.at_ns);
         if let Some(passed) = soonest {

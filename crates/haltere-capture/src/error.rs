@@ -17,7 +17,7 @@ pub enum CaptureError {
     LinkType(u64, u16),
     /// A parameter is wrong.
     Param(ParamError),
-    /// The caller cancelled.
+    /// The caller cancelled the reading.
     Cancelled,
     /// It has nothing to work on.
     Nothing(String),

@@ -20,7 +20,7 @@ pub struct CapturedFlow {
     pub client: u32,
     /// The client sends; else the server does.
     pub from_client: bool,
-    /// Bytes of payload.
+    /// Bytes of payload, each counted once.
     pub bytes: u64,
 }
 

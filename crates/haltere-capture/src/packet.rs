@@ -19,15 +19,15 @@ const ACK: u8 = 0x10;
 /// Fields of the TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp {
-    /// Sequence number.
+    /// Sequence number of the first byte.
     pub seq: u32,
     /// Acknowledgement number, where there is one.
     pub ack: Option<u32>,
-    /// SYN.
+    /// The flag SYN is set.
     pub syn: bool,
-    /// FIN.
+    /// The flag FIN is set.
     pub fin: bool,
-    /// Payload bytes.
+    /// Bytes of payload on the line.
     pub payload: u32,
     /// Timestamp value and echo.
     pub timestamps: Option<(u32, u32)>,
@@ -44,7 +44,7 @@ pub struct Packet {
     pub class: u8,
     /// Its addresses are IPv6's.
     pub v6: bool,
-    /// TCP's header.
+    /// Fields of the TCP header, if it could be read.
     pub tcp: Option<Tcp>,
     /// Place in the flow's stream, as far as that is known.
     pub offset: Option<u64>,

@@ -96,7 +96,7 @@ enum Format {
     PcapNg,
 }
 
-/// Reads a capture.
+/// Reads a capture packet by packet.
 #[derive(Debug)]
 pub struct Reader<'a, R: Read> {
     input: BufReader<R>,

@@ -18,15 +18,16 @@ use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, Flow
 use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason};
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, ParamError, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::Read;
 use std::time::Instant;
 
-/// The options.
-#[derive(Debug, Clone)]
+/// Which classifiers are replayed, and how.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The classifiers.
+    /// The classifiers, in the order of the report.
     pub classifiers: Vec<ClassifierParams>,
     /// Flows up to this are short.
     pub short: Bytes,
@@ -35,6 +36,7 @@ pub struct Options {
     /// Random seed; each replay has a random stream of its own.
     pub seed: u64,
     /// The languages of classifiers from outside the tree.
+    #[serde(skip)]
     pub outside: Outside,
 }
 
@@ -87,7 +89,7 @@ impl Rate {
 /// The hit rates of one classifier.
 #[derive(Debug, Clone, Serialize)]
 pub struct Score {
-    /// The classifier.
+    /// The classifier and its parameters.
     pub classifier: ClassifierParams,
     /// Packets of short flows called short.
     pub short: Rate,
@@ -102,7 +104,7 @@ pub struct Score {
 /// The result of a capture.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Packets read.
+    /// Packets of the capture.
     pub packets: u64,
     /// Of these, packets without a flow (no IP, or unreadable).
     pub without_flow: u64,

@@ -1,11 +1,12 @@
-//! What an acknowledgement costs in each control, in ns, and over CUBIC's: `cargo run --release -p haltere-congestion --example control_cost`.
+//! What an acknowledgement costs in each control, in ns, and over CUBIC's: `cargo run --release -p haltere-congestion
+//! --example control_cost`.
 //!
-//! Acknowledgements of two segments come at a constant rate. The round-trip time goes up and down by a quarter, each 2000th
-//! acknowledgement brings a loss and a recovery of one round trip, and window and pacing rate are asked after each. The controls take
-//! turns, and the figure is the least of fifteen runs.
+//! Acknowledgements of two segments come at a constant rate. The round-trip time goes up and down by a quarter, each
+//! 2000th acknowledgement brings a loss and a recovery of one round trip, and window and pacing rate are asked after
+//! each. The controls take turns, and the figure is the least of fifteen runs.
 //!
-//! `control_cost EVENTS NAME` plays so many acknowledgements to one control, `control_cost names` lists them: for `benches/costs.py`, which counts
-//! instructions.
+//! `control_cost EVENTS NAME` plays so many acknowledgements to one control, `control_cost names` lists them: for
+//! `benches/costs.py`, which counts instructions.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 

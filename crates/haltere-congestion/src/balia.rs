@@ -1,5 +1,4 @@
 //! BALIA: balanced linked adaptation of the subflows of a multipath connection.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: x_r = w_r / rtt_r, a_r = max x_k / x_r. For each segment acknowledged on path r w_r += (x_r / rtt_r) / (sum
 //! x_k)^2 * (1 + a_r) / 2 * (4 + a_r) / 5. On loss w_r -= w_r / 2 * min(a_r, 1.5). Slow start and timeouts are Reno's.
 //! With one subflow, or outside a multipath connection, it is Reno.

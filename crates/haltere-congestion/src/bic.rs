@@ -1,5 +1,4 @@
 //! BIC: a binary search for the window at the last loss.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: below W_max the window grows by (W_max - cwnd) / 4 a round trip, at most by `max_increment` and at least
 //! slowly; above W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
 //! Units: segments. Cost: O(1) an acknowledgement.
@@ -8,38 +7,30 @@ use crate::law::{WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// A binary search for the window at the last loss: CUBIC's forerunner, Linux's default from 2.6.8 to 2.6.18.
-///
-/// Source: Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM
-/// 2004.
-///
-/// Deviations: these are Linux's. A step is a quarter of the distance to W_max (the paper: half). Near W_max it takes
-/// `smooth_part` / 4 round trips for a segment. The growth is multiplied by the segments that an acknowledgement covers
-/// on average. That was to make up for delayed acknowledgements; Linux counts their segments by now, too, so with them
-/// the window grows twice as fast as the paper's.
-///
-/// Known problems: it is unfair to Reno on short paths, for which CUBIC was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Window in segments up to which it is Reno. The default is the paper's and Linux's.
-    pub low_window: u32,
-    /// Segments by which the window grows in a round trip at most, at least 1. The default is Linux's.
-    pub max_increment: u32,
-    /// The part of the window that is left after a loss, from 0.1 to 0.99. The default is Linux's 819/1024.
-    pub beta: f64,
-    /// True: release more of the window if it falls from one loss to the next.
-    pub fast_convergence: bool,
-    /// How slowly the window passes W_max, at least 1. The default is Linux's.
-    pub smooth_part: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { low_window: 14, max_increment: 16, beta: 0.8, fast_convergence: true, smooth_part: 20 }
+haltere_units::params! {
+    /// A binary search for the window at the last loss: CUBIC's forerunner, Linux's default from 2.6.8 to 2.6.18.
+    ///
+    /// Source: Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks",
+    /// INFOCOM 2004.
+    ///
+    /// Deviations: these are Linux's. A step is a quarter of the distance to W_max (the paper: half). Near W_max it
+    /// takes `smooth_part` / 4 round trips for a segment. The growth is multiplied by the segments that an
+    /// acknowledgement covers on average, to make up for delayed acknowledgements. Linux now counts their segments as
+    /// well, so with them the window grows twice as fast as the paper's.
+    ///
+    /// Known problems: it is unfair to Reno on short paths, for which CUBIC was made.
+    pub struct Params {
+        /// Window in segments up to which it is Reno. The default is the paper's and Linux's.
+        pub low_window: u32 = 14;
+        /// Segments by which the window grows in a round trip at most, at least 1. The default is Linux's.
+        pub max_increment: u32 = 16, [at least 1];
+        /// The part of the window that is left after a loss, from 0.1 to 0.99. The default is Linux's 819/1024.
+        pub beta: f64 = 0.8, [from 0.1 to 0.99];
+        /// True: release more of the window if it falls from one loss to the next.
+        pub fast_convergence: bool = true;
+        /// How slowly the window passes W_max, at least 1. The default is Linux's.
+        pub smooth_part: u32 = 20, [at least 1];
     }
 }
 
@@ -51,7 +42,7 @@ const UNKNOWN_PACE: u64 = 20;
 const ACK_RATIO: f64 = 2.0;
 const ACK_RATIO_OVER: f64 = 16.0;
 
-/// The law.
+/// How BIC changes the window.
 #[derive(Debug, Clone)]
 pub struct Law {
     params: Params,
@@ -61,28 +52,8 @@ pub struct Law {
     ack_ratio: f64,
 }
 
-/// The control.
+/// BIC for one sender.
 pub type Bic = Windowed<Law>;
-
-impl Bic {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Bic, ParamError> {
-        let usual = Params::default();
-        for (name, value, default) in [
-            ("max_increment", params.max_increment, usual.max_increment),
-            ("smooth_part", params.smooth_part, usual.smooth_part),
-        ] {
-            if value == 0 {
-                return Err(ParamError::new(name, "at least 1", value).default_is(default));
-            }
-        }
-        haltere_units::refuse!(!(0.1..=0.99).contains(&params.beta), params.beta, "from 0.1 to 0.99");
-        Ok(Windowed {
-            window: Window::new(sender),
-            law: Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO },
-        })
-    }
-}
 
 impl Law {
     /// Segments to acknowledge for one more.
@@ -110,6 +81,11 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO })
+    }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
         self.ack_ratio += (acked as f64 - self.ack_ratio) / ACK_RATIO_OVER;
         window.additive_increase(self.pace(window.cwnd), acked);

@@ -1,5 +1,4 @@
 //! CDG: the window backs off when the round-trip time grows, whatever its size.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: once a round trip, of the least and of the largest RTT, g = its change since the round before, and the
 //! gradient is the mean of the last `smoothing` values of g. The gradient of the least RTT counts if it is above 0,
 //! else that of the largest. With the probability 1 - exp(-gradient / G) the window is multiplied by beta, over a round
@@ -14,60 +13,43 @@ use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Delay gradients as the signal of congestion, with back-offs at random (CAIA Delay-Gradient).
-///
-/// Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", NETWORKING 2011. Armitage and
-/// Khademi, "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and
-/// defaults). Hayes, "Timing enhancements to the FreeBSD kernel to support delay and rate based TCP mechanisms", CAIA
-/// 100219A, 2010 (delayed acknowledgements).
-///
-/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` not while the queue seems not full
-/// (the paper: only if it seems full). Slow start may end as in HyStart, before the first back-off (`hystart`). Changes
-/// during a reduction do not count. The shadow window begins with the connection, and a loss leaves no larger window
-/// than there was. A mean over fewer rounds than `smoothing` is of those that there are.
-///
-/// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In a
-/// queue that is always full there is no gradient.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// G, above 0: the gradient, in time a round trip, at which a back-off has the probability 63 %. The default is the
-    /// paper's.
-    pub scale: Dur,
-    /// beta, from 0.1 to 0.99: what a back-off leaves of the window. The default is the paper's (Linux: 0.7071).
-    pub beta: f64,
-    /// a, from 1 to 64: round trips over which a gradient is smoothed. The default is the paper's.
-    pub smoothing: u32,
-    /// Back-offs in a row that have no effect before back-offs pause; 0: never. The default is the paper's.
-    pub ineffectual: u32,
-    /// Round trips that back-offs pause for; 0: until the delay falls, as in Linux, which is the default. The paper's
-    /// is 5.
-    pub pause: u32,
-    /// Keep a shadow window beside flows that fill the queue. The default is the paper's.
-    pub shadow: bool,
-    /// A loss does not reduce while the queue seems not to be full. It seems full when the largest RTT stops growing
-    /// before the least one does; after a reduction nothing is known. For paths that lose at random.
-    pub tolerance: bool,
-    /// Slow start ends also if acknowledgements at most 3 ms apart span half of the least RTT, or if eight of a round
-    /// are an eighth above it. The default is Linux's.
-    pub hystart: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            scale: Dur::from_ms(3),
-            beta: 0.7,
-            smoothing: 8,
-            ineffectual: 5,
-            pause: 0,
-            shadow: true,
-            tolerance: false,
-            hystart: true,
-        }
+haltere_units::params! {
+    /// Delay gradients as the signal of congestion, with back-offs at random (CAIA Delay-Gradient).
+    ///
+    /// Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", NETWORKING 2011. Armitage
+    /// and Khademi, "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013
+    /// (use and defaults). Hayes, "Timing enhancements to the FreeBSD kernel to support delay and rate based TCP
+    /// mechanisms", CAIA 100219A, 2010 (delayed acknowledgements).
+    ///
+    /// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` not while the queue seems not
+    /// full (the paper: only if it seems full). Slow start may end as in HyStart, before the first back-off
+    /// (`hystart`). Changes during a reduction do not count. The shadow window begins with the connection, and a loss
+    /// leaves no larger window than there was. A mean over fewer rounds than `smoothing` is of those that there are.
+    ///
+    /// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In
+    /// a queue that is always full there is no gradient.
+    pub struct Params {
+        /// G, above 0: the gradient, in time a round trip, at which a back-off has the probability 63 %. The default is
+        /// the paper's.
+        pub scale: Dur = Dur::from_ms(3), [above 0];
+        /// beta, from 0.1 to 0.99: what a back-off leaves of the window. The default is the paper's (Linux: 0.7071).
+        pub beta: f64 = 0.7, [from 0.1 to 0.99];
+        /// a, from 1 to 64: round trips over which a gradient is smoothed. The default is the paper's.
+        pub smoothing: u32 = 8, [from 1 to 64];
+        /// Back-offs in a row that have no effect before back-offs pause; 0: never. The default is the paper's.
+        pub ineffectual: u32 = 5;
+        /// Round trips that back-offs pause for; 0: until the delay falls, as in Linux, which is the default. The
+        /// paper's is 5.
+        pub pause: u32 = 0;
+        /// Keep a shadow window beside flows that fill the queue. The default is the paper's.
+        pub shadow: bool = true;
+        /// A loss does not reduce while the queue seems not to be full. It seems full when the largest RTT stops
+        /// growing before the least one does; after a reduction nothing is known. For paths that lose at random.
+        pub tolerance: bool = false;
+        /// Slow start ends also if acknowledgements at most 3 ms apart span half of the least RTT, or if eight of a
+        /// round are an eighth above it. The default is Linux's.
+        pub hystart: bool = true;
     }
 }
 
@@ -116,8 +98,8 @@ struct Extremes {
     largest: f64,
 }
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How CDG changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     params: Params,
     scale_ms: f64,
@@ -155,39 +137,8 @@ struct Train {
     acks: u32,
 }
 
-/// The control.
+/// CDG for one sender.
 pub type Cdg = Windowed<Law>;
-
-impl Cdg {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Cdg, ParamError> {
-        haltere_units::refuse!(params.scale.is_zero(), params.scale, "above 0");
-        haltere_units::refuse!(!(0.1..=0.99).contains(&params.beta), params.beta, "from 0.1 to 0.99");
-        haltere_units::refuse!(!(1..=64).contains(&params.smoothing), params.smoothing, "from 1 to 64");
-        let window = Window::new(sender);
-        let law = Law {
-            params: params.clone(),
-            scale_ms: params.scale.as_secs_f64() * 1e3,
-            mss: sender.mss.max(Bytes::new(1)),
-            random: SplitMix::new(sender.seed),
-            least: Gradient::default(),
-            largest: Gradient::default(),
-            round: None,
-            before: None,
-            round_end: 0,
-            delayed: 0,
-            full: None,
-            shadow: window.cwnd,
-            asked: false,
-            reducing: false,
-            ended: false,
-            backoffs: 0,
-            pause: 0,
-            train: Train::default(),
-        };
-        Ok(Windowed { window, law })
-    }
-}
 
 impl Law {
     /// A round-trip time. That of one segment may be a delayed acknowledgement's: then it counts only as the least.
@@ -290,6 +241,18 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law {
+            params: params.clone(),
+            scale_ms: params.scale.as_secs_f64() * 1e3,
+            mss: sender.mss.max(Bytes::new(1)),
+            random: SplitMix::new(sender.seed),
+            shadow: Window::new(sender).cwnd,
+            ..Law::default()
+        })
+    }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         self.asked = false;
         if let Some(rtt) = ev.rtt {
@@ -511,14 +474,6 @@ mod tests {
             c.window.cwnd
         };
         assert_eq!([left(Some(false)), left(Some(true)), left(None)], [100, 50, 50]);
-    }
-
-    #[test]
-    fn parameters_out_of_range_are_refused() {
-        let refused = |params| Cdg::new(&params, &sender(10)).is_err();
-        assert!(refused(Params { scale: Dur::ZERO, ..Params::default() }));
-        assert!(refused(Params { beta: 1.0, ..Params::default() }));
-        assert!(refused(Params { smoothing: 0, ..Params::default() }));
     }
 
     #[test]

@@ -1,5 +1,4 @@
 //! Copa: the rate follows the inverse of the queueing delay.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: d_q = RTT_standing - RTT_min, with RTT_standing the least RTT of the last half smoothed RTT. Target rate 1 /
 //! (delta d_q) segments a second. Below it cwnd += v / (delta cwnd) for each segment acknowledged, above it cwnd -= the
 //! same. v doubles each round trip while the direction lasts. Beside flows that fill the queue 1 / delta is a Reno
@@ -10,30 +9,22 @@ use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The rate follows the inverse of the queueing delay, and the queue empties every few round trips.
-///
-/// Source: Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018.
-///
-/// Deviations: a loss does not reduce the window in default mode, as in the paper; a timeout does, by the transport's
-/// recovery. Segments are paced at twice the window in an `RTT_standing`, as in the paper.
-///
-/// Known problems: a least RTT that was measured in a queue is too large; jitter of the path looks like a queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// delta in default mode, above 0 and at most 1: about 1 / delta packets wait for each flow. The default is the
-    /// paper's.
-    pub delta: f64,
-    /// True: beside flows that fill the queue, delta falls as a Reno window grows.
-    pub competitive: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { delta: 0.5, competitive: true }
+haltere_units::params! {
+    /// The rate follows the inverse of the queueing delay, and the queue empties every few round trips.
+    ///
+    /// Source: Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018.
+    ///
+    /// Deviations: a loss does not reduce the window in default mode, as in the paper; a timeout does, by the
+    /// transport's recovery. Segments are paced at twice the window in an `RTT_standing`, as in the paper.
+    ///
+    /// Known problems: a least RTT that was measured in a queue is too large; jitter of the path looks like a queue.
+    pub struct Params {
+        /// delta in default mode, above 0 and at most 1: about 1 / delta packets wait for each flow. The default is the
+        /// paper's.
+        pub delta: f64 = 0.5, [above 0 and at most 1];
+        /// True: beside flows that fill the queue, delta falls as a Reno window grows.
+        pub competitive: bool = true;
     }
 }
 
@@ -66,8 +57,8 @@ impl Least {
     }
 }
 
-/// The control.
-#[derive(Debug, Clone)]
+/// Copa for one sender.
+#[derive(Debug, Clone, Default)]
 pub struct Copa {
     params: Params,
     delta: f64,
@@ -97,7 +88,7 @@ pub struct Copa {
 impl Copa {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Copa, ParamError> {
-        haltere_units::refuse!(!(params.delta > 0.0 && params.delta <= 1.0), params.delta, "above 0 and at most 1");
+        params.check()?;
         let window = Window::new(sender);
         Ok(Copa {
             params: params.clone(),
@@ -105,18 +96,9 @@ impl Copa {
             round_cwnd: window.cwnd,
             window,
             slow_start: true,
-            part: 0.0,
-            min: Least::default(),
-            standing: Least::default(),
-            standing_rtt: Dur::ZERO,
-            delay: Dur::ZERO,
             velocity: 1.0,
             up: true,
-            same: 0,
-            round_end: 0,
-            largest: Dur::ZERO,
-            rounds: 0,
-            empty_round: 0,
+            ..Copa::default()
         })
     }
 
@@ -164,9 +146,7 @@ impl Copa {
     }
 
     fn change(&mut self, segments: f64) {
-        let wanted = (self.window.cwnd as f64 + self.part + segments).clamp(2.0, f64::from(u32::MAX));
-        self.part = wanted - libm::floor(wanted);
-        self.window.set_cwnd(libm::floor(wanted) as u64);
+        self.window.add_part(&mut self.part, segments, 2, u64::from(u32::MAX));
     }
 }
 

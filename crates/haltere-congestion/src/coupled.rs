@@ -13,16 +13,11 @@ use haltere_units::{Bytes, ParamError, Probe};
 /// The parameters of a coupled control, under the description of that control.
 macro_rules! coupled_params {
     ($(#[$about:meta])+) => {
-        $(#[$about])+
-        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct Params {
-            /// How the first slow start ends before a loss. The source has no such rule.
-            pub hystart: crate::Hystart,
-        }
-        impl Default for Params {
-            fn default() -> Params {
-                Params { hystart: crate::Hystart::Off }
+        haltere_units::params! {
+            $(#[$about])+
+            pub struct Params {
+                /// How the first slow start ends before a loss. The source has no such rule.
+                pub hystart: crate::Hystart = crate::Hystart::Off;
             }
         }
         impl crate::coupled::CoupledParams for Params {
@@ -42,7 +37,7 @@ pub trait CoupledParams {
 
 /// What distinguishes one coupled control from another. The defaults are Reno's.
 pub trait Rule: Default {
-    /// Its parameters.
+    /// The parameters of the control.
     type Params: CoupledParams;
     /// The siblings have this state now; `mss` in bytes.
     fn learn(&mut self, view: &CouplingView<'_>, mss: f64);
@@ -52,7 +47,7 @@ pub trait Rule: Default {
     fn reduced(&self, cwnd: u64) -> u64 {
         cwnd / 2
     }
-    /// Bytes were delivered.
+    /// An acknowledgement delivered that number of bytes.
     fn on_delivered(&mut self, _bytes: Bytes) {}
     /// A loss, or a timeout.
     fn on_lost(&mut self) {}

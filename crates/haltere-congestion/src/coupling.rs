@@ -6,18 +6,18 @@ use haltere_units::{Bytes, Dur};
 /// One subflow of a multipath connection, as its siblings see it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sibling {
-    /// Its congestion window.
+    /// The congestion window of the subflow.
     pub cwnd: Bytes,
     /// Its smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
-    /// Its control's [`bytes_between_losses`](crate::CongestionControl::bytes_between_losses).
+    /// The value of its control's [`bytes_between_losses`](crate::CongestionControl::bytes_between_losses).
     pub between_losses: Bytes,
 }
 
 /// All subflows that carry data, and the one whose control is called.
 #[derive(Debug, Clone, Copy)]
 pub struct CouplingView<'a> {
-    /// The subflows.
+    /// All subflows of the connection that carry data.
     pub siblings: &'a [Sibling],
     /// Index of the one whose control is called.
     pub this: usize,

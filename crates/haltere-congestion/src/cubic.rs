@@ -1,5 +1,4 @@
 //! CUBIC: the window follows a cubic function of the time since the last reduction.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd_epoch) / C). On loss W_max = cwnd and cwnd = beta
 //! cwnd. The window is never smaller than that of a Reno that reduces by the same beta (W_est).
 //!
@@ -16,71 +15,54 @@
 use crate::slow_start::{Hystart, SlowStart};
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
-use alloc::format;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The window follows a cubic function of the time since the last reduction: Linux's default control.
-///
-/// Source: RFC 9438 (sections 4.1 to 4.10).
-///
-/// Deviations: most are Linux's, in places that the RFC leaves open or that show in the window. The window is in whole
-/// segments: the target is rounded towards W_max, and the pace (segments to acknowledge for one more) is a whole
-/// number. W_cubic is read at t plus the least RTT, not the current RTT. The pace is computed again if the window
-/// changed or after 1/32 s. It is at least 2, which is the RFC's limit of the target to 1.5 cwnd (section 4.2). Before
-/// any W_max is known the window grows by at least 5 % a round trip; the RFC would begin with the flat part of the
-/// cubic (section 4.8). `reno_friendly = "linux"` never sets alpha to 1, which RFC 9438 section 4.3 recommends. RTT
-/// samples within one second of a reduction do not count for the least RTT. A spurious reduction gives back window and
-/// threshold, not W_max and K (section 4.9 would). The threshold after a loss is beta cwnd, not beta FlightSize. One
-/// deviation from Linux: time in which the window was not the limit is taken out of t, as RFC 9438 section 4.2 demands;
-/// Linux takes out idle time only.
-///
-/// Known problems: it is unfair to Reno over large bandwidth-delay products, by intent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// C, in segments per cubed second, above 0: how fast the window grows on long paths. The default is RFC 9438's
-    /// (section 5).
-    pub c: f64,
-    /// beta, from 0.1 to 0.99: the part of the window that is left after a reduction. The default is RFC 9438's
-    /// (section 4.6); Linux has 717/1024.
-    pub beta: f64,
-    /// True: release more of the window if it falls from one loss to the next (RFC 9438 section 4.7).
-    pub fast_convergence: bool,
-    /// How the window keeps up with Reno's if Reno's is larger.
-    pub reno_friendly: RenoFriendly,
-    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has `linux_5_16` or
-    /// `linux_6_13`.
-    pub hystart: Hystart,
-    /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by
-    /// default behind `fq`, and whenever the socket asks for it. RFC 9438 leaves it open.
-    pub pacing: bool,
-}
-
-/// How CUBIC keeps up with Reno if Reno's window is larger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RenoFriendly {
-    /// RFC 9438 §4.3: alpha is 3 (1 - beta) / (1 + beta) until the window before the last reduction is reached, then 1.
-    #[default]
-    Rfc9438,
-    /// Linux 6.1: alpha is 8/15 for the default beta, always.
-    Linux,
-    /// No Reno-friendly region.
-    Off,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            c: 0.4,
-            beta: 0.7,
-            fast_convergence: true,
-            reno_friendly: RenoFriendly::Rfc9438,
-            hystart: Hystart::PlusPlus,
-            pacing: false,
-        }
+haltere_units::params! {
+    /// The window follows a cubic function of the time since the last reduction: Linux's default control.
+    ///
+    /// Source: RFC 9438 (sections 4.1 to 4.10).
+    ///
+    /// Deviations: most are Linux's, in places that the RFC leaves open or that show in the window. The window is in
+    /// whole segments: the target is rounded towards W_max, and the pace (segments to acknowledge for one more) is a
+    /// whole number. W_cubic is read at t plus the least RTT, not the current RTT. The pace is computed again if the
+    /// window changed or after 1/32 s. It is at least 2, which is the RFC's limit of the target to 1.5 cwnd (section
+    /// 4.2). Before any W_max is known the window grows by at least 5 % a round trip; the RFC would begin with the flat
+    /// part of the cubic (section 4.8). `reno_friendly = "linux"` never sets alpha to 1, which RFC 9438 section 4.3
+    /// recommends. RTT samples within one second of a reduction do not count for the least RTT. A spurious reduction
+    /// gives back window and threshold, not W_max and K (section 4.9 would). The threshold after a loss is beta cwnd,
+    /// not beta FlightSize. One deviation from Linux: time in which the window was not the limit is taken out of t, as
+    /// RFC 9438 section 4.2 demands; Linux takes out idle time only.
+    ///
+    /// Known problems: it is unfair to Reno over large bandwidth-delay products, by intent.
+    pub struct Params {
+        /// C, in segments per cubed second, above 0: how fast the window grows on long paths. The default is RFC 9438's
+        /// (section 5).
+        pub c: f64 = 0.4, [above 0];
+        /// beta, from 0.1 to 0.99: the part of the window that is left after a reduction. The default is RFC 9438's
+        /// (section 4.6); Linux has 717/1024.
+        pub beta: f64 = 0.7, [from 0.1 to 0.99] "it is the part of the window that is left";
+        /// True: release more of the window if it falls from one loss to the next (RFC 9438 section 4.7).
+        pub fast_convergence: bool = true;
+        /// How the window keeps up with Reno's if Reno's is larger.
+        pub reno_friendly: RenoFriendly = RenoFriendly::Rfc9438;
+        /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has
+        /// `linux_5_16` or `linux_6_13`.
+        pub hystart: Hystart = Hystart::PlusPlus;
+        /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by
+        /// default behind `fq`, and whenever the socket asks for it. RFC 9438 leaves it open.
+        pub pacing: bool = false;
+    }
+    /// How CUBIC keeps up with Reno if Reno's window is larger.
+    #[derive(Default)]
+    pub enum RenoFriendly {
+        /// RFC 9438 §4.3: alpha is 3 (1 - beta) / (1 + beta) until the window before the last reduction is reached,
+        /// then 1.
+        #[default]
+        Rfc9438,
+        /// Linux 6.1: alpha is 8/15 for the default beta, always.
+        Linux,
+        /// There is no Reno-friendly region.
+        Off,
     }
 }
 
@@ -93,8 +75,8 @@ const UNKNOWN_PACE: u64 = 20;
 /// RFC 9438 §4.2: the target is at most 1.5 cwnd, so at most one segment for two acknowledged.
 const FASTEST_PACE: u64 = 2;
 
-/// The control.
-#[derive(Debug, Clone)]
+/// CUBIC for one sender.
+#[derive(Debug, Clone, Default)]
 pub struct Cubic {
     params: Params,
     window: Window,
@@ -106,7 +88,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Since when the window is not the limit.
     unlimited_since: Option<Time>,
-    /// Zero: not known.
+    /// The least round-trip time; zero: not known.
     min_rtt: Dur,
     /// The smoothed round-trip time; zero: not known.
     srtt: Dur,
@@ -116,7 +98,7 @@ pub struct Cubic {
 #[derive(Debug, Clone)]
 struct Epoch {
     start: Time,
-    /// K in seconds.
+    /// K, in seconds from the start.
     k_s: f64,
     /// Where the cubic is flat, in segments.
     origin: u64,
@@ -132,24 +114,9 @@ struct Epoch {
 impl Cubic {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Cubic, ParamError> {
-        haltere_units::refuse!(!(params.c > 0.0 && params.c.is_finite()), params.c, "above 0");
-        if !(0.1..=0.99).contains(&params.beta) {
-            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).hint(format!(
-                "it is the part of the window that is left; the default is `{}`",
-                Params::default().beta
-            )));
-        }
-        Ok(Cubic {
-            params: params.clone(),
-            window: Window::new(sender),
-            slow_start: SlowStart::new(params.hystart),
-            w_max: 0,
-            cwnd_prior: 0,
-            epoch: None,
-            unlimited_since: None,
-            min_rtt: Dur::ZERO,
-            srtt: Dur::ZERO,
-        })
+        params.check()?;
+        let (window, slow_start) = (Window::new(sender), SlowStart::new(params.hystart));
+        Ok(Cubic { params: params.clone(), window, slow_start, ..Cubic::default() })
     }
 
     fn sample_rtt(&mut self, ev: &AckEvent) -> bool {
@@ -432,17 +399,5 @@ mod tests {
         round(&mut c, at_ms(60_000));
         // One more may come from credit that was saved at a slower pace.
         assert!((before * 3 / 2 - 1..=before * 3 / 2 + 1).contains(&segments(&c)), "{before} to {}", segments(&c));
-    }
-
-    #[test]
-    fn parameters_out_of_range_are_refused() {
-        let sender =
-            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0, ..Default::default() };
-        let error = Cubic::new(&Params { beta: 1.0, ..Params::default() }, &sender).unwrap_err();
-        assert_eq!(
-            alloc::string::ToString::to_string(&error),
-            "beta must be from 0.1 to 0.99, got 1; it is the part of the window that is left; the default is `0.7`"
-        );
-        assert!(Cubic::new(&Params { c: 0.0, ..Params::default() }, &sender).is_err());
     }
 }

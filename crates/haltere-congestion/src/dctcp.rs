@@ -1,52 +1,43 @@
 //! DCTCP: the window is reduced by the share of marked packets.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. On an echo, once a window,
-//! cwnd = cwnd (1 - alpha / 2). On loss as Reno. Returned packets (a switch sends the marked packet back) count as
-//! marked in the current window, before the receiver's echo. The transport ensures that the echo does not count again.
+//! cwnd = cwnd (1 - alpha / 2). On loss as Reno. Marks of which a switch notifies the sender count in the current
+//! window, before the receiver's echo. The transport ensures that the echo does not count again.
 //! Units: segments and bytes. Cost: O(1) an acknowledgement.
 
 use crate::reno;
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RtoEvent, SenderContext};
 use haltere_units::{Bytes, ParamError, Prob, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The window is reduced by the share of marked packets, for data centres whose switches mark early.
-///
-/// Source: RFC 8257 (sections 3.3 to 3.5). Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010.
-///
-/// Deviations: most are Linux's. alpha is an integer in 1/1024 that falls by at least one step and so reaches zero.
-/// Data that the acknowledgement at a window's end delivers counts for the next window; RFC 8257 section 3.3 step 3
-/// counts it in. Bytes are counted, as in the RFC; Linux counts packets. Packets that a switch returns count as marked,
-/// which the RFC does not know.
-///
-/// Known problems: beside controls that ignore marks it starves. It starves controls that halve at every mark.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// g, above 0 and at most 1: the weight of the newest window in alpha. The default is RFC 8257's (section 4.2).
-    pub g: Prob,
-    /// alpha before the first window ends. With 1 the first echo halves the window. The default is RFC 8257's (section
-    /// 4.2).
-    pub alpha: Prob,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { g: Prob::of(0.0625), alpha: Prob::ONE }
+haltere_units::params! {
+    /// The window is reduced by the share of marked packets, for data centres whose switches mark early.
+    ///
+    /// Source: RFC 8257 (sections 3.3 to 3.5). Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010.
+    ///
+    /// Deviations: most are Linux's. alpha is an integer in 1/1024 that falls by at least one step and so reaches zero.
+    /// Data that the acknowledgement at a window's end delivers counts for the next window; RFC 8257 section 3.3 step 3
+    /// counts it in. Bytes are counted, as in the RFC; Linux counts packets. Marks of which a switch notifies the
+    /// sender count at once, which the RFC does not know.
+    ///
+    /// Known problems: beside controls that ignore marks it starves. It starves controls that halve at every mark.
+    pub struct Params {
+        /// g, above 0 and at most 1: the weight of the newest window in alpha. The default is RFC 8257's (section 4.2).
+        pub g: Prob = Prob::of(0.0625), [above 0 and at most 1];
+        /// alpha before the first window ends. With 1 the first echo halves the window. The default is RFC 8257's
+        /// (section 4.2).
+        pub alpha: Prob = Prob::ONE;
     }
 }
 
-/// alpha = 1.
+/// The value of alpha = 1.
 const ALPHA_ONE: u64 = 1024;
 
-/// The control.
+/// DCTCP for one sender.
 #[derive(Debug, Clone)]
 pub struct Dctcp {
     g: f64,
     window: Window,
-    /// In 1/1024.
+    /// alpha in steps of 1/1024.
     alpha: u64,
     /// The window is over when this byte is acknowledged (WindowEnd); `None` before the first acknowledgement.
     window_end: Option<u64>,
@@ -58,12 +49,16 @@ pub struct Dctcp {
 impl Dctcp {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Dctcp, ParamError> {
-        let g = params.g.as_f64();
-        if g <= 0.0 {
-            return Err(ParamError::new("g", "above 0 and at most 1", g).default_is(Params::default().g));
-        }
+        params.check()?;
         let alpha = libm::round(params.alpha.as_f64() * ALPHA_ONE as f64) as u64;
-        Ok(Dctcp { g, window: Window::new(sender), alpha, window_end: None, bytes_acked: 0, bytes_marked: 0 })
+        Ok(Dctcp {
+            g: params.g.as_f64(),
+            window: Window::new(sender),
+            alpha,
+            window_end: None,
+            bytes_acked: 0,
+            bytes_marked: 0,
+        })
     }
 
     /// RFC 8257 §3.3, steps 4 to 8.

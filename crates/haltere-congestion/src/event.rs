@@ -9,7 +9,7 @@ use haltere_units::{Bytes, Dur, Rate, Time};
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct AckEvent {
-    /// Now.
+    /// The time of the event.
     pub now: Time,
     /// Bytes by which the cumulative acknowledgement advanced.
     pub acked: Bytes,
@@ -56,13 +56,6 @@ pub struct AckEvent {
     pub rate: Option<RateSample>,
 }
 
-impl AckEvent {
-    /// An event at `now` with everything else zero.
-    pub fn at(now: Time) -> AckEvent {
-        AckEvent { now, ..AckEvent::default() }
-    }
-}
-
 /// A sample of the delivery rate (draft-ietf-ccwg-bbr, delivery rate estimation).
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
@@ -104,7 +97,7 @@ impl RateSample {
 pub struct LostSegment {
     /// Its first byte (stream offset).
     pub seq: u64,
-    /// Its payload.
+    /// Bytes of its payload.
     pub bytes: Bytes,
     /// Bytes in flight when it was sent, itself included.
     pub tx_in_flight: Bytes,
@@ -141,7 +134,7 @@ pub enum LossKind {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct LossEvent {
-    /// Now.
+    /// The time of the event.
     pub now: Time,
     /// The cause of the episode.
     pub kind: LossKind,
@@ -164,7 +157,7 @@ impl LossEvent {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct RtoEvent {
-    /// Now.
+    /// The time of the event.
     pub now: Time,
     /// Bytes in flight before everything was marked lost.
     pub in_flight: Bytes,
@@ -177,18 +170,11 @@ pub struct RtoEvent {
     pub snd_nxt: u64,
 }
 
-impl RtoEvent {
-    /// An event at `now` with everything else zero.
-    pub fn at(now: Time) -> RtoEvent {
-        RtoEvent { now, ..RtoEvent::default() }
-    }
-}
-
 /// The first transmission after an idle time.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct RestartEvent {
-    /// Now.
+    /// The time of the event.
     pub now: Time,
     /// How long nothing was in flight.
     pub idle: Dur,
@@ -196,9 +182,14 @@ pub struct RestartEvent {
     pub rto: Dur,
 }
 
-impl RestartEvent {
-    /// An event at `now` with everything else zero.
-    pub fn at(now: Time) -> RestartEvent {
-        RestartEvent { now, ..RestartEvent::default() }
-    }
+macro_rules! at {
+    ($($event:ident),+) => {
+        $(impl $event {
+            /// An event at `now` with everything else zero.
+            pub fn at(now: Time) -> $event {
+                $event { now, ..$event::default() }
+            }
+        })+
+    };
 }
+at!(AckEvent, RtoEvent, RestartEvent);

@@ -1,5 +1,4 @@
 //! HighSpeed TCP: a steeper growth and a gentler reduction in large windows.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: in a window of w segments cwnd += a(w) a round trip; on loss cwnd *= 1 - b(w). b falls from 1/2 at 38
 //! segments to `high_decrease` at 83,000, linearly in log w. a(w) = w^2 p(w) 2 b(w) / (2 - b(w)) with p(w) = 0.078 /
 //! w^1.2.
@@ -9,40 +8,33 @@ use crate::law::{WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Reno that grows faster and gives back less in large windows, for paths with a large bandwidth-delay product.
-///
-/// Source: RFC 3649 (section 5).
-///
-/// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the first
-/// that is not smaller, so a(w) is rounded up to whole segments. The rows are computed, and differ from the printed
-/// ones by a segment or two in a thousand. Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and
-/// in Linux: with delayed acknowledgements that is half of a(w) a round trip. The table is looked up in congestion
-/// avoidance only, as in Linux: the first reduction after slow start halves.
-///
-/// Known problems: it is unfair to Reno above 38 segments, by intent, and to flows with longer round-trip times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Window in segments up to which it is Reno, from 2 to 10000. The default is RFC 3649's Low_Window (section 5).
-    pub low_window: u32,
-    /// What a loss takes from a window of 83,000 segments, above 0 and at most 0.5. The default is RFC 3649's
-    /// High_Decrease (section 5).
-    pub high_decrease: f64,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { low_window: 38, high_decrease: 0.1 }
+haltere_units::params! {
+    /// Reno that grows faster and gives back less in large windows, for paths with a large bandwidth-delay product.
+    ///
+    /// Source: RFC 3649 (section 5).
+    ///
+    /// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the
+    /// first that is not smaller, so a(w) is rounded up to whole segments. The rows are computed, and differ from the
+    /// printed ones by a segment or two in a thousand. Each acknowledgement adds a(w)/w, however much it covers, as in
+    /// the RFC and in Linux: with delayed acknowledgements that is half of a(w) a round trip. The table is looked up in
+    /// congestion avoidance only, as in Linux: the first reduction after slow start halves.
+    ///
+    /// Known problems: it is unfair to Reno above 38 segments, by intent, and to flows with longer round-trip times.
+    pub struct Params {
+        /// Window in segments up to which it is Reno, from 2 to 10000. The default is RFC 3649's Low_Window (section
+        /// 5).
+        pub low_window: u32 = 38, [from 2 to 10000];
+        /// The share that a loss takes from a window of 83,000 segments, above 0 and at most 0.5. The default is RFC
+        /// 3649's High_Decrease (section 5).
+        pub high_decrease: f64 = 0.1, [above 0 and at most 0.5];
     }
 }
 
 /// RFC 3649 section 5: High_Window in segments.
 const HIGH_WINDOW: f64 = 83_000.0;
 
-/// The law.
+/// How HighSpeed TCP changes the window.
 #[derive(Debug, Clone)]
 pub struct Law {
     params: Params,
@@ -53,21 +45,8 @@ pub struct Law {
     row: u64,
 }
 
-/// The control.
+/// HighSpeed TCP for one sender.
 pub type Highspeed = Windowed<Law>;
-
-impl Highspeed {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Highspeed, ParamError> {
-        haltere_units::refuse!(!(2..=10_000).contains(&params.low_window), params.low_window, "from 2 to 10000");
-        haltere_units::refuse!(
-            !(params.high_decrease > 0.0 && params.high_decrease <= 0.5),
-            params.high_decrease,
-            "above 0 and at most 0.5"
-        );
-        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), credit: 0, row: 0 } })
-    }
-}
 
 impl Law {
     /// b(w): the share of the window that a loss takes.
@@ -102,6 +81,11 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law { params: params.clone(), credit: 0, row: 0 })
+    }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, _acked: u64) {
         self.row = if window.cwnd <= u64::from(self.params.low_window) { 0 } else { self.window_of(window.cwnd) };
         self.credit += self.row(window.cwnd); // RFC 3649 section 5: a(w)/w for each ACK

@@ -1,5 +1,4 @@
 //! H-TCP: the window grows with the time since the last loss, and a loss drains the queue and no more.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: with D seconds since the last loss, alpha = 1 for D <= 1, else 1 + 10 (D - 1) + ((D - 1) / 2)^2; scaled by
 //! the round-trip time and by 2 (1 - beta). cwnd += alpha a round trip. On loss cwnd *= beta = RTT_min / RTT_max, from
 //! 0.5 to 0.8, or 0.5 if the throughput changed by over a fifth.
@@ -9,37 +8,31 @@ use crate::law::{Count, LINUX_TICK, Ticks, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Growth follows the time since the last loss, so flows converge fast on paths with large bandwidth-delay products.
-///
-/// Source: Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-/// draft-leith-tcp-htcp-06.
-///
-/// Deviations: these are Linux's. The largest RTT follows the samples, by at most 20 ms at a time, and forgets 5 % of
-/// its distance to the least RTT at each loss. beta adapts from the second of two losses at about one throughput. The
-/// time since the last loss begins when its repair is over. alpha is computed anew at each increase, in whole steps of
-/// 2 (1 - beta); the count of acknowledged segments begins at zero there, and the acknowledgement after the last one
-/// pays. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them.
-///
-/// Known problems: after long times without loss it grows so fast that many segments are lost at once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// True: alpha is scaled to that of a path of 100 ms (from half to ten times), so that fairness depends less on the
-    /// round-trip time.
-    pub rtt_scaling: bool,
-    /// True: beta is 0.5 after a change of the throughput by over a fifth.
-    pub bandwidth_switch: bool,
-    /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good as
-    /// exact.
-    pub tick: Dur,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { rtt_scaling: true, bandwidth_switch: true, tick: LINUX_TICK }
+haltere_units::params! {
+    /// Growth follows the time since the last loss, so flows converge fast on paths with large bandwidth-delay
+    /// products.
+    ///
+    /// Source: Leith and Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
+    /// draft-leith-tcp-htcp-06.
+    ///
+    /// Deviations: these are Linux's. The largest RTT follows the samples, by at most 20 ms at a time, and forgets 5 %
+    /// of its distance to the least RTT at each loss. beta adapts from the second of two losses at about one
+    /// throughput. The time since the last loss begins when its repair is over. alpha is computed anew at each
+    /// increase, in whole steps of 2 (1 - beta). The count of acknowledged segments then restarts at zero, and the
+    /// window grows with the acknowledgement after the count is complete. Times are whole ticks of the kernel's clock,
+    /// and a round-trip time is rounded up to them.
+    ///
+    /// Known problems: after long times without loss it grows so fast that many segments are lost at once.
+    pub struct Params {
+        /// True: alpha is scaled to that of a path of 100 ms (from half to ten times), so that fairness depends less on
+        /// the round-trip time.
+        pub rtt_scaling: bool = true;
+        /// True: beta is 0.5 after a change of the throughput by over a fifth.
+        pub bandwidth_switch: bool = true;
+        /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good
+        /// as exact.
+        pub tick: Dur = LINUX_TICK, [above 0];
     }
 }
 
@@ -56,8 +49,8 @@ const FRESH_ROUNDS: u64 = 3;
 /// The weights of an old and of a new throughput, in quarters.
 const OLD_THROUGHPUT: f64 = 3.0;
 
-/// The law. Times are in ticks.
-#[derive(Debug, Clone)]
+/// How H-TCP changes the window. Times are in ticks.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     params: Params,
     ticks: Ticks,
@@ -81,33 +74,8 @@ pub struct Law {
     recovering: bool,
 }
 
-/// The control.
+/// H-TCP for one sender.
 pub type Htcp = Windowed<Law>;
-
-impl Htcp {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Htcp, ParamError> {
-        let law = Law {
-            ticks: Ticks::new(params.tick)?,
-            params: params.clone(),
-            alpha: 1.0,
-            beta: BETA.0,
-            last_loss: None,
-            min_rtt: 0,
-            max_rtt: 0,
-            count: Count::default(),
-            mss: sender.mss.as_u64().max(1),
-            bytes: 0,
-            since: None,
-            throughput: 0.0,
-            best: 0.0,
-            best_before: 0.0,
-            steady: false,
-            recovering: false,
-        };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     /// Segments a round trip.
@@ -171,6 +139,13 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        let mss = sender.mss.as_u64().max(1);
+        let ticks = Ticks(params.tick);
+        Ok(Law { params: params.clone(), ticks, alpha: 1.0, beta: BETA.0, mss, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         let now = self.ticks.at(ev.now);
         self.last_loss.get_or_insert(now);
@@ -290,11 +265,6 @@ mod tests {
         assert_eq!(lose(2000), 500, "steady once");
         let left = lose(4000);
         assert!((690..=710).contains(&left), "70 ms of 100 ms: {left}");
-    }
-
-    #[test]
-    fn a_tick_of_zero_is_refused() {
-        assert!(Htcp::new(&Params { tick: Dur::ZERO, ..Params::default() }, &sender(10)).is_err());
     }
 
     /// By hand, in ticks of 4 ms: the largest RTT rises by 20 ms at a time, which are five ticks, and not by more.

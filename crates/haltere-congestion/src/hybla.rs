@@ -1,39 +1,29 @@
 //! Hybla: flows over long paths grow as fast in time as a flow over a path of 25 ms.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: rho = max(RTT / RTT0, 1), in whole eighths. The first window is rho. Slow start: cwnd += 2^rho - 1 for each
 //! acknowledgement. Congestion avoidance: cwnd += rho^2 / cwnd, in whole 128ths. On loss as Reno.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
-use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
-use haltere_units::{Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use haltere_units::{Dur, ParamError, Probe};
 
-/// Growth does not depend on the round-trip time, for satellite paths.
-///
-/// Source: Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. of Satellite
-/// Communications and Networking 22(5), 2004.
-///
-/// Deviations: this is Linux's. rho follows the least smoothed round-trip time so far, so a queue does not speed the
-/// growth up. It is rounded down to eighths, and an increase to 128ths of a segment: at rho = 1.5 a window of 100 grows
-/// by 2/128 for each acknowledgement, not by 2.88/128, and one above 288 as Reno's. The first window is rho segments.
-/// Each acknowledgement adds, however much it covers, as in the paper: with delayed acknowledgements the window grows
-/// half as fast. Pacing and the paper's advice on timestamps and SACK are the transport's matter.
-///
-/// Known problems: after a loss over a long path it sends large bursts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// The round-trip time RTT0 of the flow to be matched, above 0. The default is the paper's and Linux's.
-    pub rtt0: Dur,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { rtt0: Dur::from_ms(25) }
+haltere_units::params! {
+    /// Growth does not depend on the round-trip time, for satellite paths.
+    ///
+    /// Source: Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. of Satellite
+    /// Communications and Networking 22(5), 2004.
+    ///
+    /// Deviations: this is Linux's. rho follows the least smoothed round-trip time so far, so a queue does not speed
+    /// the growth up. It is rounded down to eighths, and an increase to 128ths of a segment: at rho = 1.5 a window of
+    /// 100 grows by 2/128 for each acknowledgement, not by 2.88/128, and one above 288 as Reno's. The first window is
+    /// rho segments. Each acknowledgement adds, however much it covers, as in the paper: with delayed acknowledgements
+    /// the window grows half as fast. Pacing, timestamps and SACK, which the paper advises, belong to the transport.
+    ///
+    /// Known problems: after a loss over a long path it sends large bursts.
+    pub struct Params {
+        /// The round-trip time RTT0 of the flow to be matched, above 0. The default is the paper's and Linux's.
+        pub rtt0: Dur = Dur::from_ms(25), [above 0];
     }
 }
 
@@ -42,8 +32,8 @@ const MAX_RHO_EIGHTHS: u64 = 8 * 16;
 /// Parts of a segment in which the window grows.
 const PARTS: u64 = 128;
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How Hybla changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     rtt0: Dur,
     /// rho in eighths.
@@ -55,17 +45,8 @@ pub struct Law {
     idle: u64,
 }
 
-/// The control.
+/// Hybla for one sender.
 pub type Hybla = Windowed<Law>;
-
-impl Hybla {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Hybla, ParamError> {
-        haltere_units::refuse!(params.rtt0.is_zero(), params.rtt0, "above 0");
-        let law = Law { rtt0: params.rtt0, eighths: 8, least: None, parts: 0, idle: 0 };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     fn sample(&mut self, rtt: Dur) {
@@ -90,6 +71,11 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law { rtt0: params.rtt0, eighths: 8, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, _window: &mut Window) {
         self.sample(ev.srtt);
     }
@@ -112,9 +98,6 @@ impl WindowLaw for Law {
             self.idle = 0;
             window.set_cwnd(window.cwnd + 1);
         }
-    }
-    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
-        halved(window)
     }
     fn probe(&self, row: &mut Probe) {
         row.push("rho", "", self.rho());

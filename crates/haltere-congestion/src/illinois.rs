@@ -1,5 +1,4 @@
 //! Illinois: the queueing delay sets how fast the window grows and how much a loss takes.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: with d_a the mean queueing delay of a round and d_m the largest seen: alpha = 10 below d_m / 100, then it
 //! falls as k1 / (k2 + d_a) to 0.3 at d_m. beta rises from 1/8 at d_m / 10 to 1/2 at 0.8 d_m. cwnd += alpha a round
 //! trip; on loss cwnd *= 1 - beta.
@@ -9,44 +8,37 @@ use crate::law::{Count, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Losses say when to reduce, delays by how much, and how fast to grow.
-///
-/// Source: Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed
-/// networks", VALUETOOLS 2006.
-///
-/// Deviations: alpha returns to its largest value only after `theta` rounds with little delay, as in Linux and the
-/// paper's section on noise. After an increase the count of acknowledged segments begins at zero, as in Linux: what the
-/// last acknowledgement had beyond it is lost, so with delayed acknowledgements and a large alpha growth is slower.
-///
-/// Known problems: the largest delay seen belongs to the deepest buffer of the past.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// alpha without a queue, in segments a round trip, at least `alpha_min`. The default is the paper's.
-    pub alpha_max: f64,
-    /// alpha at the largest delay, in segments a round trip, above 0. The default is Linux's (the paper: 0.1).
-    pub alpha_min: f64,
-    /// beta while the delay is small, above 0. The default is the paper's.
-    pub beta_min: f64,
-    /// beta while the delay is large, at least `beta_min` and at most 0.9. The default is the paper's.
-    pub beta_max: f64,
-    /// Below this window in segments it is Reno. The default is Linux's.
-    pub window_threshold: u32,
-    /// Rounds with little delay before alpha is `alpha_max` again. The default is Linux's.
-    pub theta: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { alpha_max: 10.0, alpha_min: 0.3, beta_min: 0.125, beta_max: 0.5, window_threshold: 15, theta: 5 }
+haltere_units::params! {
+    /// Losses say when to reduce, delays by how much, and how fast to grow.
+    ///
+    /// Source: Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for
+    /// high-speed networks", VALUETOOLS 2006.
+    ///
+    /// Deviations: alpha returns to its largest value only after `theta` rounds with little delay, as in Linux and the
+    /// paper's section on noise. After an increase the count of acknowledged segments begins at zero, as in Linux: what
+    /// the last acknowledgement had beyond it is lost, so with delayed acknowledgements and a large alpha growth is
+    /// slower.
+    ///
+    /// Known problems: the largest delay seen belongs to the deepest buffer of the past.
+    pub struct Params {
+        /// alpha without a queue, in segments a round trip, at least `alpha_min`. The default is the paper's.
+        pub alpha_max: f64 = 10.0;
+        /// alpha at the largest delay, in segments a round trip, above 0. The default is Linux's (the paper: 0.1).
+        pub alpha_min: f64 = 0.3, [above 0];
+        /// beta while the delay is small, above 0. The default is the paper's.
+        pub beta_min: f64 = 0.125, [above 0 and at most 0.9];
+        /// beta while the delay is large, at least `beta_min` and at most 0.9. The default is the paper's.
+        pub beta_max: f64 = 0.5;
+        /// Below this window in segments it is Reno. The default is Linux's.
+        pub window_threshold: u32 = 15;
+        /// Rounds with little delay before alpha is `alpha_max` again. The default is Linux's.
+        pub theta: u32 = 5;
     }
 }
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How Illinois changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     params: Params,
     alpha: f64,
@@ -64,44 +56,8 @@ pub struct Law {
     count: Count,
 }
 
-/// The control.
+/// Illinois for one sender.
 pub type Illinois = Windowed<Law>;
-
-impl Illinois {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Illinois, ParamError> {
-        haltere_units::refuse!(!(params.alpha_min > 0.0 && params.alpha_min.is_finite()), params.alpha_min, "above 0");
-        haltere_units::refuse!(
-            !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()),
-            params.alpha_max,
-            alloc::format!("at least alpha_min ({})", params.alpha_min)
-        );
-        haltere_units::refuse!(
-            !(params.beta_min > 0.0 && params.beta_min <= 0.9),
-            params.beta_min,
-            "above 0 and at most 0.9"
-        );
-        haltere_units::refuse!(
-            !(params.beta_min..=0.9).contains(&params.beta_max),
-            params.beta_max,
-            alloc::format!("from beta_min ({}) to 0.9", params.beta_min)
-        );
-        let law = Law {
-            params: params.clone(),
-            alpha: params.alpha_max,
-            beta: params.beta_max,
-            base: None,
-            largest: Dur::ZERO,
-            sum: Dur::ZERO,
-            samples: 0,
-            round_end: 0,
-            above: false,
-            low_rounds: 0,
-            count: Count::default(),
-        };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     /// alpha for a mean delay `da` of at most `dm`.
@@ -149,6 +105,21 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        haltere_units::refuse!(
+            !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()),
+            params.alpha_max,
+            alloc::format!("at least alpha_min ({})", params.alpha_min)
+        );
+        haltere_units::refuse!(
+            !(params.beta_min..=0.9).contains(&params.beta_max),
+            params.beta_max,
+            alloc::format!("from beta_min ({}) to 0.9", params.beta_min)
+        );
+        Ok(Law { params: params.clone(), alpha: params.alpha_max, beta: params.beta_max, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         if let Some(rtt) = ev.rtt {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));

@@ -3,22 +3,31 @@
 //! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a
 //! reduction back. A control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
 
+use crate::reno::halved;
 use crate::window::{Window, of_window};
-use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
-/// How a window grows and shrinks. Windows are in segments.
-pub trait WindowLaw {
-    /// Any acknowledgement, in recovery too, before the window grows.
+/// How a window grows and shrinks. Windows are in segments. What a law does not state is Reno's.
+pub trait WindowLaw: Sized {
+    /// The parameters of the control.
+    type Params;
+    /// The law of these parameters for that sender, at its initial window.
+    fn new(params: &Self::Params, sender: &SenderContext) -> Result<Self, ParamError>;
+    /// Called for every acknowledgement, in recovery too, before the window grows.
     fn observe(&mut self, _ev: &AckEvent, _window: &mut Window) {}
     /// Slow start: `acked` segments were acknowledged. Returns what is left of them for congestion avoidance.
     fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
         window.slow_start(acked)
     }
     /// Congestion avoidance: `acked` segments were acknowledged, and the window was the limit.
-    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64);
+    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+        window.additive_increase(window.cwnd, acked);
+    }
     /// The window that is left after a loss; it is at least two segments.
-    fn reduced(&mut self, window: &Window, now: Time) -> u64;
+    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
+        halved(window)
+    }
     /// The recovery episode is over.
     fn recovered(&mut self, _window: &mut Window, _now: Time) {}
     /// The window that a timeout leaves as the threshold.
@@ -43,7 +52,7 @@ pub trait WindowLaw {
 pub(crate) struct Count(u64);
 
 impl Count {
-    /// `acked` segments more. True if the count, with them, gives a segment at `alpha` a window.
+    /// Counts `acked` segments more. The segments that the count then gives at `alpha` a window, if any.
     pub(crate) fn add_then_ask(&mut self, acked: u64, alpha: f64, cwnd: u64) -> Option<u64> {
         self.0 += acked;
         let segments = (self.0 as f64 * alpha) as u64 / cwnd.max(1);
@@ -67,18 +76,10 @@ impl Count {
 }
 
 /// Times in whole ticks of a kernel's clock (`CONFIG_HZ`; 4 ms at 250 Hz).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticks(Dur);
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ticks(pub Dur);
 
 impl Ticks {
-    /// A clock with that tick, above 0.
-    pub(crate) fn new(tick: Dur) -> Result<Ticks, ParamError> {
-        if tick.is_zero() {
-            Err(ParamError::new("tick", "above 0", tick).default_is(LINUX_TICK))
-        } else {
-            Ok(Ticks(tick))
-        }
-    }
     /// The ticks since the start at that time.
     pub(crate) fn at(self, now: Time) -> u64 {
         now.as_ns() / self.0.as_ns()
@@ -105,6 +106,13 @@ pub(crate) const LINUX_TICK: Dur = Dur::from_ms(4);
 pub struct Windowed<L> {
     pub(crate) window: Window,
     pub(crate) law: L,
+}
+
+impl<L: WindowLaw> Windowed<L> {
+    /// A sender at its initial window.
+    pub fn new(params: &L::Params, sender: &SenderContext) -> Result<Self, ParamError> {
+        Ok(Windowed { law: L::new(params, sender)?, window: Window::new(sender) })
+    }
 }
 
 impl<L: WindowLaw> CongestionControl for Windowed<L> {

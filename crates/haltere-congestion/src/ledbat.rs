@@ -1,5 +1,4 @@
 //! LEDBAT++: a background flow that yields to all others.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a
 //! round trip. D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down.
 //! gain = 1 / min(16, ceil(2 target / base)). From time to time the window is 2 segments for two round trips, so that
@@ -16,32 +15,25 @@ use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// A background flow: it uses what others leave and keeps at most `target` of delay.
-///
-/// Source: draft-irtf-iccrg-ledbat-plus-plus-01, which corrects RFC 6817.
-///
-/// Deviations: none known. Delays are round-trip times, as in the draft; RFC 6817 has one-way delays.
-///
-/// Known problems: behind an AQM that keeps less than `target` it takes as much as Reno.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// The queueing delay that the flow aims at, above 0. The default is the draft's (section 4).
-    pub target: Dur,
-    /// How strongly the window falls above `target`, from 0 to 10. The default is the draft's Constant (section 4.2).
-    pub decrease: f64,
-    /// Samples of which the least is the current delay, from 1 to 100. The default is the draft's (section 4).
-    pub filter: u32,
-    /// True: the window is two segments for two round trips from time to time (section 4.4).
-    pub slowdowns: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { target: Dur::from_ms(60), decrease: 1.0, filter: 4, slowdowns: true }
+haltere_units::params! {
+    /// A background flow: it uses what others leave and keeps at most `target` of delay.
+    ///
+    /// Source: draft-irtf-iccrg-ledbat-plus-plus-01, which corrects RFC 6817.
+    ///
+    /// Deviations: none known. Delays are round-trip times, as in the draft; RFC 6817 has one-way delays.
+    ///
+    /// Known problems: behind an AQM that keeps less than `target` it takes as much as Reno.
+    pub struct Params {
+        /// The queueing delay that the flow aims at, above 0. The default is the draft's (section 4).
+        pub target: Dur = Dur::from_ms(60), [above 0];
+        /// How strongly the window falls above `target`, from 0 to 10. The default is the draft's Constant (section
+        /// 4.2).
+        pub decrease: f64 = 1.0, [from 0 to 10];
+        /// Samples of which the least is the current delay, from 1 to 100. The default is the draft's (section 4).
+        pub filter: u32 = 4, [from 1 to 100];
+        /// True: the window is two segments for two round trips from time to time (section 4.4).
+        pub slowdowns: bool = true;
     }
 }
 
@@ -68,7 +60,7 @@ enum Phase {
     Ramp { began: Time },
 }
 
-/// The control.
+/// LEDBAT++ for one sender.
 #[derive(Debug, Clone)]
 pub struct Ledbat {
     params: Params,
@@ -78,7 +70,7 @@ pub struct Ledbat {
     /// The least RTT of each of the last minutes, the newest last.
     history: VecDeque<Dur>,
     minute: Time,
-    /// The last samples.
+    /// The last `filter` samples of the RTT.
     recent: VecDeque<Dur>,
     phase: Phase,
 }
@@ -86,9 +78,7 @@ pub struct Ledbat {
 impl Ledbat {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Ledbat, ParamError> {
-        haltere_units::refuse!(params.target.is_zero(), params.target, "above 0");
-        haltere_units::refuse!(!(0.0..=10.0).contains(&params.decrease), params.decrease, "from 0 to 10");
-        haltere_units::refuse!(!(1..=100).contains(&params.filter), params.filter, "from 1 to 100");
+        params.check()?;
         let mut window = Window::new(sender);
         // Draft section 4.3: the initial window is two segments.
         window.set_cwnd(window.cwnd.min(LEAST));
@@ -121,7 +111,7 @@ impl Ledbat {
     fn base(&self) -> Dur {
         self.history.iter().copied().min().unwrap_or(Dur::ZERO)
     }
-    /// The queueing delay.
+    /// The queueing delay of the last samples.
     fn delay(&self) -> Dur {
         self.recent.iter().copied().min().unwrap_or(Dur::ZERO).saturating_sub(self.base())
     }
@@ -134,10 +124,7 @@ impl Ledbat {
 
     /// Adds to the window, in parts of a segment.
     fn add(&mut self, segments: f64, most: u64) {
-        let wanted = self.window.cwnd as f64 + self.part + segments;
-        let wanted = wanted.clamp(LEAST as f64, most as f64);
-        self.part = wanted - libm::floor(wanted);
-        self.window.set_cwnd(libm::floor(wanted) as u64);
+        self.window.add_part(&mut self.part, segments, LEAST, most);
     }
 
     /// Draft section 4.2, for so many segments acknowledged.

@@ -1,5 +1,4 @@
 //! LIA: linked increases of the subflows of a multipath connection.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: w_i the windows, r_i the smoothed round-trip times. For each segment acknowledged on path i w_i += min(alpha
 //! / w_total, 1 / w_i), alpha = w_total * max(w_i / r_i^2) / (sum w_i / r_i)^2. Slow start, the reaction to loss and
 //! timeouts are Reno's. With one subflow, or outside a multipath connection, it is Reno.
@@ -22,7 +21,7 @@ coupled_params! {
 /// The control of one subflow.
 pub type Lia = Coupled<Linked>;
 
-/// RFC 6356's growth.
+/// The growth of RFC 6356.
 #[derive(Debug, Clone, Default)]
 pub struct Linked {
     /// alpha / w_total, in windows per segment; `None` before siblings are known.

@@ -133,9 +133,9 @@ pub trait CongestionControl {
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
     /// Before anything is sent: the host remembers this slow-start threshold of an earlier connection.
     fn on_cached_ssthresh(&mut self, _ssthresh: Bytes) {}
-    /// So many payload bytes are known to be marked before they are acknowledged, because a switch notified the sender.
-    /// The transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports
-    /// such notifications, and the transport answers as to an echo, with one reduction a window.
+    /// A switch notified the sender that so many payload bytes are marked, before they are acknowledged. The transport
+    /// leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports such
+    /// notifications, and the transport answers as to an echo, with one reduction a window.
     fn on_early_ce(&mut self, _now: Time, _bytes: Bytes) -> bool {
         false
     }

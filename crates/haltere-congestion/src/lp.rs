@@ -1,5 +1,4 @@
 //! LP: a sender that yields to others as soon as the round-trip time says that they are there.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: d = (7 d + RTT) / 8. Early congestion, once a loss was seen: d > d_min + (d_max - d_min) delta. The first
 //! halves the window and begins an inference time of three round trips, in which the window does not grow. Another one
 //! in that time, later than a round trip after the halving, leaves one segment. Otherwise growth as Reno. On loss as
@@ -7,46 +6,37 @@
 //! Units: segments; delays ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
-use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// A sender of low priority: it takes what others leave, and yields when the delay rises (TCP-LP).
-///
-/// Source: Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003; the
-/// longer form is IEEE/ACM Transactions on Networking 14(4), 2006.
-///
-/// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the
-/// return path counts, too. An indication in the first round trip after a halving is not another one, because the queue
-/// cannot be shorter yet; the paper leaves that open. Nothing is inferred before the first loss: until a full buffer
-/// was seen, d_max is not known, and jitter would be taken for a queue.
-///
-/// Known problems: with loss that no full buffer caused it yields to its own queue. If all flows of a link yield, the
-/// first one keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// delta, above 0 and below 1: the part of the range of delays from which others are inferred. The default is the
-    /// paper's.
-    pub delta: Prob,
-    /// Round trips of the inference time, above 0. The default is the paper's.
-    pub inference: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { delta: Prob::of(0.15), inference: 3 }
+haltere_units::params! {
+    /// A sender of low priority: it takes what others leave, and yields when the delay rises (TCP-LP).
+    ///
+    /// Source: Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003;
+    /// the longer form is IEEE/ACM Transactions on Networking 14(4), 2006.
+    ///
+    /// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the
+    /// return path counts, too. An indication in the first round trip after a halving does not count, because the queue
+    /// cannot be shorter yet; the paper leaves that open. Nothing is inferred before the first loss: until a full
+    /// buffer was seen, d_max is not known, and jitter would be taken for a queue.
+    ///
+    /// Known problems: with loss that no full buffer caused it yields to its own queue. If all flows of a link yield,
+    /// the first one keeps it.
+    pub struct Params {
+        /// delta, above 0 and below 1: the part of the range of delays from which others are inferred. The default is
+        /// the paper's.
+        pub delta: Prob = Prob::of(0.15), [above 0 and below 1];
+        /// Round trips of the inference time, above 0. The default is the paper's.
+        pub inference: u32 = 3, [above 0];
     }
 }
 
 /// The weight of the newest delay, 1/8 (the paper's gamma).
 const SMOOTHING: u64 = 8;
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How TCP-LP changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     delta: f64,
     inference: u64,
@@ -60,33 +50,8 @@ pub struct Law {
     inferring: bool,
 }
 
-/// The control.
+/// TCP-LP for one sender.
 pub type Lp = Windowed<Law>;
-
-impl Lp {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Lp, ParamError> {
-        let delta = params.delta.as_f64();
-        if !(delta > 0.0 && delta < 1.0) {
-            return Err(ParamError::new("delta", "above 0 and below 1", delta).default_is(Params::default().delta));
-        }
-        if params.inference == 0 {
-            let error = ParamError::new("inference", "above 0", params.inference);
-            return Err(error.default_is(Params::default().inference));
-        }
-        let law = Law {
-            delta,
-            inference: u64::from(params.inference),
-            smoothed_ns: None,
-            least: Dur::MAX,
-            largest: Dur::ZERO,
-            lost: false,
-            halved: None,
-            inferring: false,
-        };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     fn sample(&mut self, rtt: Dur) {
@@ -116,6 +81,12 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        let (delta, inference) = (params.delta.as_f64(), u64::from(params.inference));
+        Ok(Law { delta, inference, least: Dur::MAX, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         let Some(rtt) = ev.rtt else { return };
         self.sample(rtt);
@@ -131,9 +102,6 @@ impl WindowLaw for Law {
         if !self.inferring {
             window.additive_increase(window.cwnd, acked);
         }
-    }
-    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
-        halved(window)
     }
     fn probe(&self, row: &mut Probe) {
         row.push("smoothed_delay", "s", self.smoothed_ns.unwrap_or(0) as f64 * 1e-9);
@@ -204,11 +172,5 @@ mod tests {
         let mut c = lp(40);
         c.on_loss(&loss(0));
         assert_eq!(c.window.cwnd, 20);
-    }
-
-    #[test]
-    fn parameters_out_of_range_are_refused() {
-        assert!(Lp::new(&Params { inference: 0, ..Params::default() }, &sender(10)).is_err());
-        assert!(Lp::new(&Params { delta: Prob::of(1.0), ..Params::default() }, &sender(10)).is_err());
     }
 }

@@ -1,5 +1,4 @@
 //! NV: the window is what the measured rate needs without a queue, and a little more.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: RTT' = (RTT + RTT'_last) / 2; rate = the largest of (delivered in the segment's flight) / RTT' since the last
 //! decision; needed = rate RTT'_min; most = needed + pad. Once a round trip, with enough acknowledgements since the
 //! last decision: cwnd > most: cwnd -= 0.3 (cwnd - most), at least two. cwnd <= most - 2: growth as Reno. On loss 4/5
@@ -11,35 +10,27 @@ use crate::random::SplitMix;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Vegas for fast networks and noisy round-trip times: the window follows the measured rate (TCP-NV, New Vegas).
-///
-/// Source: Brakmo, "TCP-NV: an update to TCP-Vegas", 2015. The constants are those of its implementation in Linux as
-/// that document and its parameters describe it (`pad`, `min_cwnd`, 30 %, 0.8, 5 s, 20, 30 and 60 acknowledgements, two
-/// round trips).
-///
-/// Deviations: none from Linux but that a network card that merges acknowledgements is not detected: one
-/// acknowledgement a round trip is too few to judge by.
-///
-/// Known problems: it yields to every control that fills the queue. A least RTT that was measured in a queue is too
-/// large until it is forgotten. With a small window the acknowledgements for a decision come in over several round
-/// trips.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Segments above what the rate needs that the window may have. The default is Linux's.
-    pub pad: u32,
-    /// The window is never reduced below so many segments, at least 1. The default is Linux's.
-    pub min_cwnd: u32,
-    /// Age at which the least RTT is measured anew, above 0. The default is Linux's.
-    pub reset: Dur,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { pad: 10, min_cwnd: 2, reset: Dur::from_secs(5) }
+haltere_units::params! {
+    /// Vegas for fast networks and noisy round-trip times: the window follows the measured rate (TCP-NV, New Vegas).
+    ///
+    /// Source: Brakmo, "TCP-NV: an update to TCP-Vegas", 2015. The constants are those of its implementation in Linux
+    /// as that document and its parameters describe it (`pad`, `min_cwnd`, 30 %, 0.8, 5 s, 20, 30 and 60
+    /// acknowledgements, two round trips).
+    ///
+    /// Deviations: one from Linux: it does not detect a network card that merges acknowledgements, which leaves too few
+    /// of them to judge by.
+    ///
+    /// Known problems: it yields to every control that fills the queue. A least RTT that was measured in a queue is too
+    /// large until it is forgotten. With a small window the acknowledgements for a decision come in over several round
+    /// trips.
+    pub struct Params {
+        /// Segments above what the rate needs that the window may have. The default is Linux's.
+        pub pad: u32 = 10;
+        /// The window is never reduced below so many segments, at least 1. The default is Linux's.
+        pub min_cwnd: u32 = 2, [at least 1];
+        /// Age at which the least RTT is measured anew, above 0. The default is Linux's.
+        pub reset: Dur = Dur::from_secs(5), [above 0];
     }
 }
 
@@ -63,8 +54,8 @@ const FIRST_RESET: Dur = Dur::from_secs(2);
 const MOST_SLOWDOWN: u32 = 8;
 const RECOVERING_DECISIONS: u32 = 8;
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How TCP-NV changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     params: Params,
     mss: f64,
@@ -89,38 +80,8 @@ pub struct Law {
     most: u64,
 }
 
-/// The control.
+/// TCP-NV for one sender.
 pub type Nv = Windowed<Law>;
-
-impl Nv {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Nv, ParamError> {
-        if params.min_cwnd == 0 {
-            let error = ParamError::new("min_cwnd", "at least 1", params.min_cwnd);
-            return Err(error.default_is(Params::default().min_cwnd));
-        }
-        haltere_units::refuse!(params.reset.is_zero(), params.reset, "above 0");
-        let law = Law {
-            params: params.clone(),
-            mss: sender.mss.as_u64().max(1) as f64,
-            random: SplitMix::new(sender.seed),
-            last: Dur::ZERO,
-            least: Dur::MAX,
-            coming: Dur::MAX,
-            reset_at: None,
-            rate: 0.0,
-            acks: 0,
-            rounds: 0,
-            round_end: 0,
-            growing: true,
-            slowdown: 0,
-            good: 0,
-            lost: false,
-            most: 0,
-        };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     /// The averaged RTT of this sample, of which the least is kept.
@@ -187,6 +148,19 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law {
+            params: params.clone(),
+            mss: sender.mss.as_u64().max(1) as f64,
+            random: SplitMix::new(sender.seed),
+            least: Dur::MAX,
+            coming: Dur::MAX,
+            growing: true,
+            ..Law::default()
+        })
+    }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         if ev.in_recovery || ev.in_rto_recovery {
             return;
@@ -330,11 +304,5 @@ mod tests {
         assert_eq!(c.law.slowdown, 1);
         (0..9).for_each(|_| pass(&mut c, 5000.0, 20));
         assert_eq!(c.law.slowdown, 0);
-    }
-
-    #[test]
-    fn parameters_out_of_range_are_refused() {
-        assert!(Nv::new(&Params { min_cwnd: 0, ..Params::default() }, &sender(10)).is_err());
-        assert!(Nv::new(&Params { reset: Dur::ZERO, ..Params::default() }, &sender(10)).is_err());
     }
 }

@@ -1,5 +1,4 @@
 //! OLIA: opportunistic linked increases of the subflows of a multipath connection.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: w_r windows, rtt_r round-trip times. For each segment acknowledged on path r w_r += (w_r / rtt_r^2) / (sum
 //! w_p / rtt_p)^2 + alpha_r / w_r. Best paths B have the largest l_r^2 / rtt_r, with l_r the bytes between the last two
 //! losses or since the last, whichever is more. M are the paths with the largest window. The paths in B but not in M
@@ -26,7 +25,7 @@ coupled_params! {
 /// The control of one subflow.
 pub type Olia = Coupled<Opportunistic>;
 
-/// The draft's growth.
+/// The growth of the draft.
 #[derive(Debug, Clone, Default)]
 pub struct Opportunistic {
     /// Growth for each segment acknowledged; `None` before siblings are known.

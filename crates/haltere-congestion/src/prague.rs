@@ -1,5 +1,4 @@
 //! Prague: DCTCP for the Internet, the sender of L4S.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: with V the virtual round-trip time, once every V: M = marked bytes / delivered bytes, alpha = (1 - g) alpha +
 //! g M. At a mark, at most once every V: cwnd = cwnd (1 - alpha / 2). Each unmarked segment acknowledged: cwnd += (R /
 //! V)^2 / cwnd, with R the round-trip time. At a loss cwnd = cwnd / 2, counted from before a reduction by marks less
@@ -19,75 +18,55 @@ use detector::Detector;
 pub use detector::Fallback;
 use gradual::Gradual;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The sender of L4S: DCTCP's answer to marks, with pacing and with rates that depend less on the round-trip time.
-///
-/// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It
-/// needs a receiver that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
-///
-/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the
-/// passive detection; the L4S team's Linux, TCP Prague 0.6.
-///
-/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a
-/// Reno sender, with ECT(0). `fallback = "paper"` measures the round-trip time with a weight of 1/256 a sample, about a
-/// sawtooth of many Internet paths; the paper adapts the weight to the window, as `"linux"` does.
-///
-/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno,
-/// unless `fallback` finds that out. `fallback` takes a slow link for such a queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// g, above 0 and at most 1: the weight of the newest share of marks in alpha. The default is the draft's.
-    pub g: Prob,
-    /// The least virtual round-trip time: flows with shorter paths behave as if theirs took this long. The default is
-    /// the draft's. `0ms`: none.
-    pub rtt_min: Dur,
-    /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed. The
-    /// default is the draft's.
-    pub rtt_delay: u32,
-    /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
-    pub pacing: bool,
-    /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with RFC
-    /// 3168's marks, and to answer them more strongly then. The draft leaves it to the implementation, whose default is
-    /// off.
-    pub fallback: Fallback,
-    /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole
-    /// segments. A loss stops its growth until it is repaired. So did the L4S team's Linux of 2020. The default is the
-    /// draft's reduction at once.
-    pub gradual: bool,
-    /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's Linux
-    /// of 2020. False: only a window that was the limit grows (RFC 7661).
-    pub grow_while_paced: bool,
-    /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is the
-    /// draft's. Linux computes the rate from packets with headers and paces the payload: with 1448 of 1500 bytes that
-    /// is 1.036.
-    pub pacing_gain: f64,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            g: Prob::of(0.0625),
-            rtt_min: Dur::from_ms(25),
-            rtt_delay: 500,
-            pacing: true,
-            fallback: Fallback::Off,
-            gradual: false,
-            grow_while_paced: false,
-            pacing_gain: 1.0,
-        }
+haltere_units::params! {
+    /// The sender of L4S: DCTCP's answer to marks, with pacing and with rates that depend less on the round-trip time.
+    ///
+    /// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It
+    /// needs a receiver that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
+    ///
+    /// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the
+    /// passive detection; the L4S team's Linux, TCP Prague 0.6.
+    ///
+    /// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it
+    /// a Reno sender, with ECT(0). `fallback = "paper"` measures the round-trip time with a weight of 1/256 a sample,
+    /// about a sawtooth of many Internet paths; the paper adapts the weight to the window, as `"linux"` does.
+    ///
+    /// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno,
+    /// unless `fallback` finds that out. `fallback` takes a slow link for such a queue.
+    pub struct Params {
+        /// g, above 0 and at most 1: the weight of the newest share of marks in alpha. The default is the draft's.
+        pub g: Prob = Prob::of(0.0625), [above 0 and at most 1];
+        /// The least virtual round-trip time: flows with shorter paths behave as if theirs took this long. The default
+        /// is the draft's. `0ms`: none.
+        pub rtt_min: Dur = Dur::from_ms(25);
+        /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed.
+        /// The default is the draft's.
+        pub rtt_delay: u32 = 500;
+        /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
+        pub pacing: bool = true;
+        /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with
+        /// RFC 3168's marks, and to answer them more strongly then. The draft leaves it to the implementation, whose
+        /// default is off.
+        pub fallback: Fallback = Fallback::Off;
+        /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole
+        /// segments. A loss stops its growth until it is repaired. So did the L4S team's Linux of 2020. The default is
+        /// the draft's reduction at once.
+        pub gradual: bool = false;
+        /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's
+        /// Linux of 2020. False: only a window that was the limit grows (RFC 7661).
+        pub grow_while_paced: bool = false;
+        /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is
+        /// the draft's. Linux computes the rate from packets with headers and paces the payload: with 1448 of 1500
+        /// bytes that is 1.036.
+        pub pacing_gain: f64 = 1.0, [from 1 to 2];
     }
 }
 
-/// The control.
-#[derive(Debug, Clone)]
+/// Prague for one sender.
+#[derive(Debug, Clone, Default)]
 pub struct Prague {
-    g: f64,
-    rtt_min: Dur,
-    rtt_delay: u64,
-    pacing: bool,
+    params: Params,
     mss: Bytes,
     /// Slow start, the pause and the whole segments; `cwnd` is its window with fractions.
     window: Window,
@@ -107,8 +86,6 @@ pub struct Prague {
     reduced: Option<Reduced>,
     /// The receiver counts marks.
     accurate: bool,
-    grow_while_paced: bool,
-    pacing_gain: f64,
     /// The window follows `cwnd` by single segments.
     gradual: Option<Gradual>,
     /// Looks for a queue with RFC 3168's marks.
@@ -133,41 +110,24 @@ const LEAST: f64 = 2.0;
 impl Prague {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Prague, ParamError> {
-        let g = params.g.as_f64();
-        if g <= 0.0 {
-            return Err(ParamError::new("g", "above 0 and at most 1", g).default_is(Params::default().g));
-        }
-        let most = Dur::from_secs(1);
-        haltere_units::refuse!(params.rtt_min > most, params.rtt_min, "0ms to 1s");
-        haltere_units::refuse!(!(1.0..=2.0).contains(&params.pacing_gain), params.pacing_gain, "from 1 to 2");
+        params.check()?;
+        haltere_units::refuse!(params.rtt_min > Dur::from_secs(1), params.rtt_min, "at most 1s");
         let window = Window::new(sender);
         Ok(Prague {
-            g,
-            rtt_min: params.rtt_min,
-            rtt_delay: u64::from(params.rtt_delay),
-            pacing: params.pacing,
+            params: params.clone(),
             mss: sender.mss,
             cwnd: window.cwnd as f64,
             window,
             alpha: 1.0,
-            srtt: Dur::ZERO,
-            una: 0,
-            since: Time::ZERO,
-            delivered: 0,
-            marked: 0,
-            rounds: 0,
-            reduced: None,
-            accurate: false,
-            grow_while_paced: params.grow_while_paced,
-            pacing_gain: params.pacing_gain,
             gradual: params.gradual.then(Gradual::default),
             detector: Detector::of(params.fallback).map(Box::new),
+            ..Prague::default()
         })
     }
 
-    /// V.
+    /// The virtual round-trip time V.
     fn virtual_rtt(&self) -> Dur {
-        if self.rounds > self.rtt_delay { self.srtt.max(self.rtt_min) } else { self.srtt }
+        if self.rounds > u64::from(self.params.rtt_delay) { self.srtt.max(self.params.rtt_min) } else { self.srtt }
     }
     /// The last reduction by marks, if it was less than V ago.
     fn recent(&self, now: Time, una: u64) -> Option<&Reduced> {
@@ -198,7 +158,7 @@ impl Prague {
             detector.on_measured(ev.min_rtt);
         }
         let share = self.marked as f64 / self.delivered as f64;
-        self.alpha += self.g * (share.min(1.0) - self.alpha);
+        self.alpha += self.params.g.as_f64() * (share.min(1.0) - self.alpha);
         (self.since, self.delivered, self.marked) = (ev.now, 0, 0);
     }
 
@@ -221,7 +181,7 @@ impl Prague {
     }
 
     fn grow(&mut self, ev: &AckEvent) {
-        if !ev.cwnd_limited && !self.grow_while_paced || ev.in_recovery && !self.accurate {
+        if !ev.cwnd_limited && !self.params.grow_while_paced || ev.in_recovery && !self.accurate {
             return;
         }
         let unmarked = ev.delivered.as_u64().saturating_sub(ev.ce.as_u64()) as f64 / self.mss.as_u64() as f64;
@@ -292,13 +252,13 @@ impl CongestionControl for Prague {
     }
     of_window!(sizes);
     fn pacing_rate(&self) -> Option<Rate> {
-        if !self.pacing || self.srtt.is_zero() {
+        if !self.params.pacing || self.srtt.is_zero() {
             return None;
         }
         // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path
         // takes.
         let rises = 2 * self.window.cwnd < self.window.ssthresh;
-        let gain = if rises { SLOW_START_GAIN } else { self.pacing_gain };
+        let gain = if rises { SLOW_START_GAIN } else { self.params.pacing_gain };
         let cwnd = if self.gradual.is_some() { self.window.cwnd as f64 } else { self.cwnd };
         let bits = gain * cwnd * self.mss.as_u64() as f64 * 8e9 / self.srtt.as_ns() as f64;
         Some(Rate::from_bps(bits as u64))

@@ -1,7 +1,7 @@
 //! Choices that differ between flows and not between runs.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated numbers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct SplitMix(u64);
 
 impl SplitMix {

@@ -1,5 +1,4 @@
 //! Reno: additive increase, multiplicative decrease.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: slow start, below ssthresh: cwnd += 1 for each segment acknowledged. Congestion avoidance: cwnd += 1 for each
 //! window acknowledged. On loss ssthresh = max(cwnd / 2, 2). After a timeout cwnd = 1.
 //! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement.
@@ -8,61 +7,49 @@ use crate::slow_start::{Hystart, SlowStart};
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, ParamError, Probe};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Additive increase, multiplicative decrease: one segment more each round trip, half the window after a loss.
-///
-/// Source: RFC 5681 (section 3.1) and RFC 3465 (byte counting). Recovery by RFC 6582 and RFC 6675 belongs to the
-/// transport.
-///
-/// Deviations: these are Linux's. The threshold is half of cwnd; RFC 5681 equation 4 takes half of FlightSize. The two
-/// are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers ns-3's
-/// rule. In slow start one acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole
-/// segments.
-///
-/// Known problems: it is slow on paths with a large bandwidth-delay product (RFC 9438 section 1).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How the first slow start ends before a loss. RFC 5681 has no such rule.
-    pub hystart: Hystart,
-    /// What an acknowledgement counts for. The default is RFC 3465's and Linux's.
-    pub counting: Counting,
-    /// What the threshold is half of after a loss. The default is Linux's.
-    pub threshold: Threshold,
-}
-
-/// What the threshold is half of after a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Threshold {
-    /// The congestion window.
-    #[default]
-    Cwnd,
-    /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments when
-    /// three duplicate acknowledgements begin the recovery.
-    InFlight,
-}
-
-/// What an acknowledgement counts for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Counting {
-    /// All that it acknowledges (RFC 3465).
-    #[default]
-    Bytes,
-    /// One segment (RFC 5681 equation 3): with delayed acknowledgements half the growth.
-    Acks,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { hystart: Hystart::Off, counting: Counting::Bytes, threshold: Threshold::Cwnd }
+haltere_units::params! {
+    /// Additive increase, multiplicative decrease: one segment more each round trip, half the window after a loss.
+    ///
+    /// Source: RFC 5681 (section 3.1) and RFC 3465 (byte counting). Recovery by RFC 6582 and RFC 6675 belongs to the
+    /// transport.
+    ///
+    /// Deviations: these are Linux's. The threshold is half of cwnd; RFC 5681 equation 4 takes half of FlightSize. The
+    /// two are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers
+    /// ns-3's rule. In slow start one acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows
+    /// are whole segments.
+    ///
+    /// Known problems: it is slow on paths with a large bandwidth-delay product (RFC 9438 section 1).
+    pub struct Params {
+        /// How the first slow start ends before a loss. RFC 5681 has no such rule.
+        pub hystart: Hystart = Hystart::Off;
+        /// What an acknowledgement counts for. The default is RFC 3465's and Linux's.
+        pub counting: Counting = Counting::Bytes;
+        /// What the threshold is half of after a loss. The default is Linux's.
+        pub threshold: Threshold = Threshold::Cwnd;
+    }
+    /// What the threshold is half of after a loss.
+    #[derive(Default)]
+    pub enum Threshold {
+        /// The congestion window at the loss.
+        #[default]
+        Cwnd,
+        /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments
+        /// when three duplicate acknowledgements begin the recovery.
+        InFlight,
+    }
+    /// What an acknowledgement counts for.
+    #[derive(Default)]
+    pub enum Counting {
+        /// All that it acknowledges (RFC 3465).
+        #[default]
+        Bytes,
+        /// One segment (RFC 5681 equation 3): with delayed acknowledgements half the growth.
+        Acks,
     }
 }
 
-/// The control.
+/// Reno for one sender.
 #[derive(Debug, Clone)]
 pub struct Reno {
     window: Window,

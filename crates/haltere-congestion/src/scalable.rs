@@ -1,5 +1,4 @@
 //! Scalable TCP: the window grows by a share of itself.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: cwnd += a for each segment acknowledged, with a = 1 / min(cwnd, `per_segment`). On loss cwnd *= 1 - b.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
@@ -7,54 +6,38 @@ use crate::law::{WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{ParamError, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The window grows by one percent each round trip and loses an eighth, so recovery takes as long in any window.
-///
-/// Source: Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR 33(2), 2003.
-///
-/// Deviations: this is Linux's: windows below `per_segment` grow by one segment a round trip, as Reno's.
-///
-/// Known problems: two such flows do not converge to equal windows. It starves Reno in large windows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Segments to acknowledge for one more, from 2 to 10000. The default is the paper's 1 / 0.01.
-    pub per_segment: u32,
-    /// b: the share of the window that a loss takes, above 0 and at most 0.5. The default is the paper's.
-    pub decrease: f64,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { per_segment: 100, decrease: 0.125 }
+haltere_units::params! {
+    /// The window grows by one percent each round trip and loses an eighth, so recovery takes as long in any window.
+    ///
+    /// Source: Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR 33(2), 2003.
+    ///
+    /// Deviations: this is Linux's: windows below `per_segment` grow by one segment a round trip, as Reno's.
+    ///
+    /// Known problems: two such flows do not converge to equal windows. It starves Reno in large windows.
+    pub struct Params {
+        /// Segments to acknowledge for one more, from 2 to 10000. The default is the paper's 1 / 0.01.
+        pub per_segment: u32 = 100, [from 2 to 10000];
+        /// b: the share of the window that a loss takes, above 0 and at most 0.5. The default is the paper's.
+        pub decrease: f64 = 0.125, [above 0 and at most 0.5];
     }
 }
 
-/// The law.
+/// How Scalable TCP changes the window.
 #[derive(Debug, Clone)]
 pub struct Law {
     params: Params,
 }
 
-/// The control.
+/// Scalable TCP for one sender.
 pub type Scalable = Windowed<Law>;
 
-impl Scalable {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Scalable, ParamError> {
-        haltere_units::refuse!(!(2..=10_000).contains(&params.per_segment), params.per_segment, "from 2 to 10000");
-        haltere_units::refuse!(
-            !(params.decrease > 0.0 && params.decrease <= 0.5),
-            params.decrease,
-            "above 0 and at most 0.5"
-        );
-        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone() } })
-    }
-}
-
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law { params: params.clone() })
+    }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
         window.additive_increase(window.cwnd.min(u64::from(self.params.per_segment)), acked);
     }

@@ -24,27 +24,27 @@
 use crate::AckEvent;
 use crate::window::Window;
 use haltere_units::{Bytes, Dur, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// How the first slow start ends before a loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub enum Hystart {
-    /// RFC 9406: a slower slow start when the round-trip time grows, then congestion avoidance.
-    #[default]
-    #[serde(rename = "hystart++")]
-    PlusPlus,
-    /// The HyStart of CUBIC in Linux 5.16 to 6.12: as in 6.13, but a small window begins no round, so that slow start
-    /// lasts longer.
-    #[serde(rename = "linux_5_16")]
-    Linux516,
-    /// The HyStart of CUBIC in Linux 6.13, and in stable releases with its fix: congestion avoidance at once, by
-    /// acknowledgement train or delay.
-    #[serde(rename = "linux_6_13", alias = "classic")]
-    Linux613,
-    /// Slow start ends with a loss.
-    #[serde(rename = "off")]
-    Off,
+haltere_units::params! {
+    /// How the first slow start ends before a loss.
+    #[derive(Default)]
+    pub enum Hystart {
+        /// RFC 9406: a slower slow start when the round-trip time grows, then congestion avoidance.
+        #[default]
+        #[serde(rename = "hystart++")]
+        PlusPlus,
+        /// The HyStart of CUBIC in Linux 5.16 to 6.12: as in 6.13, but a small window begins no round, so that slow
+        /// start lasts longer.
+        #[serde(rename = "linux_5_16")]
+        Linux516,
+        /// The HyStart of CUBIC in Linux 6.13, and in stable releases with its fix: congestion avoidance at once, by
+        /// acknowledgement train or delay.
+        #[serde(rename = "linux_6_13", alias = "classic")]
+        Linux613,
+        /// Slow start ends with a loss.
+        #[serde(rename = "off")]
+        Off,
+    }
 }
 
 // RFC 9406 §4.3, recommended values. Linux's classic has the same bounds and number of samples.
@@ -71,8 +71,9 @@ fn rtt_thresh(base: Dur) -> Dur {
 }
 
 /// The state of the heuristic of one connection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) enum SlowStart {
+    #[default]
     Off,
     PlusPlus(PlusPlus),
     Classic(Classic),

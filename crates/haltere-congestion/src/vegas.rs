@@ -1,55 +1,46 @@
 //! Vegas: the window follows the number of the flow's own packets in the queue.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: once a round trip diff = cwnd (RTT - baseRTT) / baseRTT, the packets in the queue, with RTT the least of the
 //! round. In congestion avoidance diff < alpha: cwnd += 1; diff > beta: cwnd -= 1. In slow start diff > gamma ends it
 //! with cwnd = min(cwnd, cwnd baseRTT / RTT + 1).
-//! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement. Doubt: with one flow on an idle path
-//! Linux 6.1 was measured to miss the end of slow start by gamma, which depends on the phase of a single RTT sample;
-//! here it is taken. Both end at the same window.
+//! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement. Not certain: with one flow on an idle
+//! path Linux 6.1 was measured to miss the end of slow start by gamma, which depends on the phase of a single RTT
+//! sample; here it is taken. Both end at the same window.
 
 use crate::reno;
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use alloc::format;
 use haltere_units::{Bytes, Dur, ParamError, Probe};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The window keeps a few of the flow's own packets in the queue, as the round-trip time shows.
-///
-/// Source: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
-/// 1995. Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM
-///   1994.
-///
-/// Deviations: these are Linux's. diff is divided by baseRTT; the paper divides by RTT. Slow start doubles every round
-/// trip, not every other. Retransmission is the transport's, not Vegas's own. alpha and beta are 2 and 4 (paper: 2 and
-/// 4, or 1 and 3). On loss, in recovery, and in rounds with fewer than three samples it is Reno.
-///
-/// Known problems: it yields to every control that fills the queue. A base RTT that was measured in a queue is too
-/// large.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// The window grows if fewer own packets than this are in the queue. In packets; the default is Linux's.
-    pub alpha: u32,
-    /// The window shrinks if more own packets than this are in the queue, at least `alpha`. In packets; the default is
-    /// Linux's.
-    pub beta: u32,
-    /// Slow start ends if more own packets than this are in the queue. In packets; the default is Linux's.
-    pub gamma: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { alpha: 2, beta: 4, gamma: 1 }
+haltere_units::params! {
+    /// The window keeps a few of the flow's own packets in the queue, as the round-trip time shows.
+    ///
+    /// Source: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
+    /// 1995. Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM
+    /// 1994.
+    ///
+    /// Deviations: these are Linux's. diff is divided by baseRTT; the paper divides by RTT. Slow start doubles every
+    /// round trip, not every other. Retransmission is the transport's, not Vegas's own. alpha and beta are 2 and 4
+    /// (paper: 2 and 4, or 1 and 3). On loss, in recovery, and in rounds with fewer than three samples it is Reno.
+    ///
+    /// Known problems: it yields to every control that fills the queue. A base RTT that was measured in a queue is too
+    /// large.
+    pub struct Params {
+        /// The window grows if fewer own packets than this are in the queue. In packets; the default is Linux's.
+        pub alpha: u32 = 2;
+        /// The window shrinks if more own packets than this are in the queue, at least `alpha`. In packets; the default
+        /// is Linux's.
+        pub beta: u32 = 4;
+        /// Slow start ends if more own packets than this are in the queue. In packets; the default is Linux's.
+        pub gamma: u32 = 1;
     }
 }
 
 /// With fewer samples a round's least RTT may all be delayed acknowledgements (Linux).
 const MIN_SAMPLES: u32 = 3;
 
-/// The control.
-#[derive(Debug, Clone)]
+/// Vegas for one sender.
+#[derive(Debug, Clone, Default)]
 pub struct Vegas {
     params: Params,
     window: Window,
@@ -69,15 +60,7 @@ impl Vegas {
         if params.beta < params.alpha {
             return Err(ParamError::new("beta", format!("at least alpha ({})", params.alpha), params.beta));
         }
-        Ok(Vegas {
-            params: params.clone(),
-            window: Window::new(sender),
-            round_end: None,
-            base_rtt: None,
-            round_rtt: None,
-            samples: 0,
-            diff: 0,
-        })
+        Ok(Vegas { params: params.clone(), window: Window::new(sender), ..Vegas::default() })
     }
 
     fn sample_rtt(&mut self, rtt: Dur) {

@@ -1,5 +1,4 @@
 //! Veno: a loss with a short queue is taken for noise and costs a fifth.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: N = cwnd (RTT - baseRTT) / RTT, the flow's own packets in the queue, in halves. N < beta: cwnd += 1 a round
 //! trip, and a loss leaves 4/5. N >= beta: cwnd += 1 every other round trip, and a loss leaves one half.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
@@ -9,32 +8,24 @@ use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Reno that tells random losses from congestion by Vegas's estimate of the queue, for wireless paths.
-///
-/// Source: Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC 21(2),
-/// 2003.
-///
-/// Deviations: these are Linux's. N is computed from the least RTT since it was computed last, with every
-/// acknowledgement by which the window may grow; the paper does not say when. What is measured during a reduction does
-/// not count, so a loss is judged by the N before it. The acknowledgement that ends a reduction knows no RTT, and takes
-/// the queue for long. Before the third sample, and after a timeout until it is repaired, it is Reno. With a long queue
-/// every other count of a window's segments makes an increase, the first one does, and the acknowledgement that finds a
-/// count complete is not counted.
-///
-/// Known problems: in a queue that others keep full every loss looks like congestion.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Own packets in the queue from which a loss means congestion. The default is the paper's.
-    pub beta: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { beta: 3 }
+haltere_units::params! {
+    /// Reno that tells random losses from congestion by Vegas's estimate of the queue, for wireless paths.
+    ///
+    /// Source: Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC
+    /// 21(2), 2003.
+    ///
+    /// Deviations: these are Linux's. N is computed from the least RTT since it was computed last, with every
+    /// acknowledgement by which the window may grow; the paper does not say when. What is measured during a reduction
+    /// does not count, so a loss is judged by the N before it. The acknowledgement that ends a reduction knows no RTT,
+    /// and takes the queue for long. Before the third sample, and after a timeout until it is repaired, it is Reno.
+    /// With a long queue every other count of a window's segments makes an increase, the first one does, and the
+    /// acknowledgement that finds a count complete is not counted.
+    ///
+    /// Known problems: in a queue that others keep full every loss looks like congestion.
+    pub struct Params {
+        /// Own packets in the queue from which a loss means congestion. The default is the paper's.
+        pub beta: u32 = 3;
     }
 }
 
@@ -44,8 +35,8 @@ const MIN_SAMPLES: u32 = 3;
 /// N is known in halves of a packet (Linux).
 const PARTS: u64 = 2;
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How Veno changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     /// beta and N, in halves of a packet.
     beta: u64,
@@ -60,17 +51,8 @@ pub struct Law {
     turn: bool,
 }
 
-/// The control.
+/// Veno for one sender.
 pub type Veno = Windowed<Law>;
-
-impl Veno {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Veno, ParamError> {
-        let beta = PARTS * u64::from(params.beta);
-        let law = Law { beta, queued: 0, base: None, least: None, samples: 0, reduced: false, turn: true };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     fn is_congested(&self) -> bool {
@@ -91,6 +73,10 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        Ok(Law { beta: PARTS * u64::from(params.beta), turn: true, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         if let Some(rtt) = ev.rtt {
             self.sample(rtt);

@@ -1,5 +1,4 @@
 //! PCC Vivace: the rate climbs the gradient of a utility that is measured.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: with x the rate in Mbit/s, L the share of lost segments and g = d(RTT)/dt, u(x) = x^t - b x g - c x L. The
 //! sender tries x (1 + eps) and x (1 - eps) for a round trip each; then x += theta_0 m (u_up - u_down) / (2 eps x),
 //! with m the confidence amplifier, at most omega x, the dynamic change boundary.
@@ -18,113 +17,64 @@ use crate::random::SplitMix;
 use crate::{AckEvent, CongestionControl, LossEvent, LostSegment, RestartEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use interval::{Interval, Outcome};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use step::Step;
 
-/// The rate follows the gradient of a utility of rate, delay and loss, which the sender measures by trying two rates.
-///
-/// A monitor interval is a round trip at one rate. Its utility grows with the rate, and falls with the loss and with
-/// the growth of the round-trip time. No event alone reduces the rate.
-///
-/// Source: Dong et al., "PCC Vivace: online-learning congestion control", NSDI 2018: equation 1, and sections 4.2 and
-/// 4.3.
-///
-/// Deviations: a timeout halves the rate; the paper has a timeout of monitor intervals for it. An interval has ten
-/// segments at least. One in which the sender had no data for the rate is tried again. A segment counts for an interval
-/// by what was delivered when it left, so that acknowledgements of two segments may belong to the next. While results
-/// are awaited (a round trip), the rate is x. The window is two round trips of the rate, so that it limits only without
-/// acknowledgements. The defaults were compared with the authors' code (PCCproject/PCC-Uspace, commit 2ca18114), not
-/// with the paper's text. `t`, `b`, `c`, `epsilon`, `theta` and `omega` are the same there. `delta` is 0.05 there, the
-/// amplifier is ((n + 1) / 2)^1.2 after n steps, and a step is at least 0.5 Mbit/s. It probes three pairs, of which two
-/// must say up or all three down, and then moves on by one interval a step; here each step has a pair of its own. It
-/// takes a growth of the round-trip time for none by the deviation of earlier ones, and never rewards a fall; its cut
-/// to hundredths, `gradient_filter` here, is switched off.
-///
-/// Known problems: a probe is 5 % of the rate, so that one lost segment in an interval of twenty points in the wrong
-/// direction. It takes three round trips for each step. Jitter of the path looks like a queue. The form `loss` gets no
-/// sign while a queue fills, and its steps grow to 25 % by then: a flow alone loses 12 % behind drop tail of one
-/// bandwidth-delay product.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Which utility: `latency` is the paper's Vivace-latency, `loss` its Vivace-loss, which takes b as 0.
-    pub utility: Utility,
-    /// t, above 0 and below 1: the utility of the rate alone is x^t. The default is the paper's.
-    pub t: f64,
-    /// b, 0 to 1e6: the weight of the growth of the round-trip time. The default is the paper's.
-    pub b: f64,
-    /// c, above 0 and at most 1e6: the weight of loss. With the paper's default 5 % of random loss do not lower a rate
-    /// of 100 Mbit/s.
-    pub c: f64,
-    /// eps, above 0 and at most 0.5: the part of the rate by which the two tries are above and below it.
-    pub epsilon: f64,
-    /// theta_0 in Mbit/s, above 0 and at most 1000: the step for a gradient of 1.
-    pub theta: f64,
-    /// omega_0, above 0 and at most 1: the part of the rate that the first step of a direction has at most.
-    pub omega: f64,
-    /// delta, 0 to 1: by how much omega grows with each step that was above it.
-    pub delta: f64,
-    /// The growth of the round-trip time in seconds a second, from 0 to 1, below which it counts as none.
-    pub gradient_filter: f64,
-}
-
-/// What the sender optimises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Utility {
-    /// Rate, growth of the round-trip time and loss.
-    Latency,
-    /// Rate and loss.
-    Loss,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            utility: Utility::Latency,
-            t: 0.9,
-            b: 900.0,
-            c: 11.35,
-            epsilon: 0.05,
-            theta: 1.0,
-            omega: 0.05,
-            delta: 0.1,
-            gradient_filter: 0.01,
-        }
+haltere_units::params! {
+    /// The rate follows the gradient of a utility of rate, delay and loss, which the sender measures by trying two
+    /// rates.
+    ///
+    /// A monitor interval is a round trip at one rate. Its utility grows with the rate, and falls with the loss and
+    /// with the growth of the round-trip time. No event alone reduces the rate.
+    ///
+    /// Source: Dong et al., "PCC Vivace: online-learning congestion control", NSDI 2018: equation 1, and sections 4.2
+    /// and 4.3.
+    ///
+    /// Deviations: a timeout halves the rate; the paper has a timeout of monitor intervals for it. An interval has ten
+    /// segments at least. One in which the sender had no data for the rate is tried again. A segment counts for an
+    /// interval by what was delivered when it left, so that acknowledgements of two segments may belong to the next.
+    /// While results are awaited (a round trip), the rate is x. The window is two round trips of the rate, so that it
+    /// limits only without acknowledgements. The defaults were compared with the authors' code (PCCproject/PCC-Uspace,
+    /// commit 2ca18114), not with the paper's text. `t`, `b`, `c`, `epsilon`, `theta` and `omega` are the same there.
+    /// `delta` is 0.05 there, the amplifier is ((n + 1) / 2)^1.2 after n steps, and a step is at least 0.5 Mbit/s. It
+    /// probes three pairs, of which two must say up or all three down, and then moves on by one interval a step; here
+    /// each step has a pair of its own. It takes a growth of the round-trip time for none by the deviation of earlier
+    /// ones, and never rewards a fall; its cut to hundredths, `gradient_filter` here, is switched off.
+    ///
+    /// Known problems: a probe is 5 % of the rate, so that one lost segment in an interval of twenty points in the
+    /// wrong direction. It takes three round trips for each step. Jitter of the path looks like a queue. The form
+    /// `loss` gets no sign while a queue fills, and its steps grow to 25 % by then: a flow alone loses 12 % behind drop
+    /// tail of one bandwidth-delay product.
+    pub struct Params {
+        /// Which utility: `latency` is the paper's Vivace-latency, `loss` its Vivace-loss, which takes b as 0.
+        pub utility: Utility = Utility::Latency;
+        /// t, above 0 and below 1: the utility of the rate alone is x^t. The default is the paper's.
+        pub t: f64 = 0.9, [above 0 and below 1];
+        /// b, 0 to 1e6: the weight of the growth of the round-trip time. The default is the paper's.
+        pub b: f64 = 900.0, [from 0 to 1e6];
+        /// c, above 0 and at most 1e6: the weight of loss. With the paper's default 5 % of random loss do not lower a
+        /// rate of 100 Mbit/s.
+        pub c: f64 = 11.35, [above 0 and at most 1e6];
+        /// eps, above 0 and at most 0.5: the part of the rate by which the two tries are above and below it.
+        pub epsilon: f64 = 0.05, [above 0 and at most 0.5];
+        /// theta_0 in Mbit/s, above 0 and at most 1000: the step for a gradient of 1.
+        pub theta: f64 = 1.0, [above 0 and at most 1000];
+        /// omega_0, above 0 and at most 1: the part of the rate that the first step of a direction has at most.
+        pub omega: f64 = 0.05, [above 0 and at most 1];
+        /// delta, 0 to 1: by how much omega grows with each step that was above it.
+        pub delta: f64 = 0.1, [from 0 to 1];
+        /// The growth of the round-trip time in seconds a second, from 0 to 1, below which it counts as none.
+        pub gradient_filter: f64 = 0.01, [from 0 to 1];
+    }
+    /// What the sender optimises.
+    pub enum Utility {
+        /// Rate, growth of the round-trip time and loss.
+        Latency,
+        /// The rate and the loss alone.
+        Loss,
     }
 }
 
 impl Params {
-    fn check(&self) -> Result<(), ParamError> {
-        let usual = Params::default();
-        let rules = [
-            ("t", self.t, self.t > 0.0 && self.t < 1.0, "above 0 and below 1", usual.t),
-            ("b", self.b, (0.0..=1e6).contains(&self.b), "from 0 to 1e6", usual.b),
-            ("c", self.c, self.c > 0.0 && self.c <= 1e6, "above 0 and at most 1e6", usual.c),
-            (
-                "epsilon",
-                self.epsilon,
-                self.epsilon > 0.0 && self.epsilon <= 0.5,
-                "above 0 and at most 0.5",
-                usual.epsilon,
-            ),
-            ("theta", self.theta, self.theta > 0.0 && self.theta <= 1e3, "above 0 and at most 1000", usual.theta),
-            ("omega", self.omega, self.omega > 0.0 && self.omega <= 1.0, "above 0 and at most 1", usual.omega),
-            ("delta", self.delta, (0.0..=1.0).contains(&self.delta), "from 0 to 1", usual.delta),
-            (
-                "gradient_filter",
-                self.gradient_filter,
-                (0.0..=1.0).contains(&self.gradient_filter),
-                "from 0 to 1",
-                usual.gradient_filter,
-            ),
-        ];
-        match rules.into_iter().find(|(_, _, holds, ..)| !holds) {
-            Some((name, value, _, rule, usual)) => Err(ParamError::new(name, rule, value).default_is(usual)),
-            None => Ok(()),
-        }
-    }
     /// Equation 1, for a rate in Mbit/s.
     fn utility_of(&self, rate: f64, outcome: &Outcome) -> f64 {
         let gradient = match self.utility {
@@ -159,7 +109,7 @@ enum Phase {
     Probing(Option<f64>),
 }
 
-/// The control.
+/// Vivace for one sender.
 #[derive(Debug, Clone)]
 pub struct Vivace {
     params: Params,

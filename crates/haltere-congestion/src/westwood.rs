@@ -1,5 +1,4 @@
 //! Westwood+: a loss leaves the window that the measured bandwidth fills.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: once a round trip, and at most every 50 ms, b = bytes delivered / time; two low-pass filters of 7/8 in a row
 //! give B. A loss halves the window as Reno's; when it is repaired, the window is B RTT_min. A timeout leaves ssthresh
 //! = B RTT_min. Growth as Reno.
@@ -10,39 +9,32 @@ use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// After a loss the window is what the measured bandwidth needs without a queue, for paths that lose at random.
-///
-/// Source: Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood", MobiCom 2001; Grieco and Mascolo, "Performance
-/// evaluation and comparison of Westwood+, New Reno and Vegas", ACM CCR 34(2), 2004 (one sample a round trip).
-///
-/// Deviations: these are Linux's. The constants (7/8, 50 ms). The window is B RTT_min at the end of a recovery and not
-/// at its beginning, so B includes what a halved window delivers during the recovery. The least RTT is measured anew
-/// after a timeout. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them: at 250 Hz
-/// one of 40.1 ms counts as 44 ms.
-///
-/// Known problems: a bandwidth that others share is estimated too high, so it takes more than its share from Reno
-/// behind small buffers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// The least time that a sample of the bandwidth takes. The default is Linux's.
-    pub interval: Dur,
-    /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good as
-    /// exact.
-    pub tick: Dur,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { interval: Dur::from_ms(50), tick: LINUX_TICK }
+haltere_units::params! {
+    /// After a loss the window is what the measured bandwidth needs without a queue, for paths that lose at random.
+    ///
+    /// Source: Mascolo, Casetti, Gerla, Sanadidi and Wang, "TCP Westwood", MobiCom 2001; Grieco and Mascolo,
+    /// "Performance evaluation and comparison of Westwood+, New Reno and Vegas", ACM CCR 34(2), 2004 (one sample a
+    /// round trip).
+    ///
+    /// Deviations: these are Linux's. The constants (7/8, 50 ms). The window is B RTT_min at the end of a recovery and
+    /// not at its beginning, so B includes what a halved window delivers during the recovery. The least RTT is measured
+    /// anew after a timeout. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them:
+    /// at 250 Hz one of 40.1 ms counts as 44 ms.
+    ///
+    /// Known problems: a bandwidth that others share is estimated too high, so it takes more than its share from Reno
+    /// behind small buffers.
+    pub struct Params {
+        /// The least time that a sample of the bandwidth takes. The default is Linux's.
+        pub interval: Dur = Dur::from_ms(50);
+        /// The tick of the clock that times are counted in, above 0. The default is Linux's at 250 Hz; 1 us is as good
+        /// as exact.
+        pub tick: Dur = LINUX_TICK, [above 0];
     }
 }
 
-/// The law. Times are in ticks.
-#[derive(Debug, Clone)]
+/// How Westwood+ changes the window. Times are in ticks.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     ticks: Ticks,
     interval: u64,
@@ -60,28 +52,8 @@ pub struct Law {
     recovering: bool,
 }
 
-/// The control.
+/// Westwood+ for one sender.
 pub type Westwood = Windowed<Law>;
-
-impl Westwood {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Westwood, ParamError> {
-        let ticks = Ticks::new(params.tick)?;
-        let law = Law {
-            ticks,
-            interval: ticks.floor(params.interval),
-            mss: sender.mss.as_u64().max(1) as f64,
-            bytes: 0,
-            since: None,
-            once: 0.0,
-            twice: 0.0,
-            rtt: 0,
-            least: None,
-            recovering: false,
-        };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     fn sample(&mut self, rate: f64) {
@@ -99,6 +71,12 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        let (ticks, mss) = (Ticks(params.tick), sender.mss.as_u64().max(1) as f64);
+        Ok(Law { ticks, interval: ticks.floor(params.interval), mss, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, _window: &mut Window) {
         let now = self.ticks.at(ev.now);
         let took = now - *self.since.get_or_insert(now);
@@ -113,9 +91,6 @@ impl WindowLaw for Law {
         if let Some(rtt) = ev.rtt {
             self.rtt = self.ticks.of(rtt);
         }
-    }
-    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        window.additive_increase(window.cwnd, acked);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         self.recovering = true;

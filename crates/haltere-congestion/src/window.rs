@@ -32,6 +32,13 @@ pub struct Window {
     prior: Option<(u64, u64)>,
 }
 
+impl Default for Window {
+    /// That of the [default sender](SenderContext::default).
+    fn default() -> Window {
+        Window::new(&SenderContext::default())
+    }
+}
+
 impl Window {
     /// The initial window of that sender.
     pub fn new(sender: &SenderContext) -> Window {
@@ -123,6 +130,13 @@ impl Window {
         let complete = self.credit >= per_segment;
         self.credit = if complete { 0 } else { self.credit + acked };
         complete
+    }
+
+    /// Adds to the window, of which `part` is the fraction of a segment, within these bounds.
+    pub(crate) fn add_part(&mut self, part: &mut f64, segments: f64, least: u64, most: u64) {
+        let wanted = (self.cwnd as f64 + *part + segments).clamp(least as f64, most as f64);
+        *part = wanted - libm::floor(wanted);
+        self.set_cwnd(libm::floor(wanted) as u64);
     }
 
     /// Sets the window to `segments`, at least one.

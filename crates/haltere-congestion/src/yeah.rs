@@ -1,5 +1,4 @@
 //! YeAH: Scalable while the queue is short, Reno while it is long.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: once a round trip Q = cwnd (RTT_min of the round - base) / RTT_min. Fast mode grows as Scalable. Q > `queue`
 //! or a delay over base / 8 begins slow mode, Reno, and takes the queue out of the window. A loss takes the queue, at
 //! least an eighth and at most a half.
@@ -9,32 +8,25 @@ use crate::law::{WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Two modes, by the flow's own queue: fast as Scalable, slow as Reno, with the queue taken out before it overflows.
-///
-/// Source: Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007.
-///
-/// Deviations: the constants are Linux's (`queue` 80, phi 8, gamma 1, epsilon 1, delta 3, zeta 50, rho 16). A loss
-/// counts as one in competition with Reno after 16 rounds of slow mode in a row. The queue is also judged in slow
-/// start, which ends if it is taken out. After a reduction the next judgement waits for a round of its own, whose
-/// round-trip times are all newer. A round is judged after the window grew by its last acknowledgement, and only if the
-/// window was the limit.
-///
-/// Known problems: a base RTT that was measured in a queue hides that queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Own packets in the queue from which slow mode takes them out. The default is Linux's.
-    pub queue: u32,
-    /// Segments to acknowledge for one more in fast mode, from 2. The default is Linux's (Scalable's).
-    pub per_segment: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { queue: 80, per_segment: 100 }
+haltere_units::params! {
+    /// Two modes, by the flow's own queue: fast as Scalable, slow as Reno, with the queue taken out before it
+    /// overflows.
+    ///
+    /// Source: Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007.
+    ///
+    /// Deviations: the constants are Linux's (`queue` 80, phi 8, gamma 1, epsilon 1, delta 3, zeta 50, rho 16). A loss
+    /// counts as one in competition with Reno after 16 rounds of slow mode in a row. The queue is also judged in slow
+    /// start, which ends if it is taken out. After a reduction the next judgement waits for a round of its own, whose
+    /// round-trip times are all newer. A round is judged after the window grew by its last acknowledgement, and only if
+    /// the window was the limit.
+    ///
+    /// Known problems: a base RTT that was measured in a queue hides that queue.
+    pub struct Params {
+        /// Own packets in the queue from which slow mode takes them out. The default is Linux's.
+        pub queue: u32 = 80;
+        /// Segments to acknowledge for one more in fast mode, from 2. The default is Linux's (Scalable's).
+        pub per_segment: u32 = 100, [at least 2];
     }
 }
 
@@ -49,8 +41,8 @@ const RHO: u32 = 16;
 /// A round with fewer samples is ignored.
 const MIN_SAMPLES: u32 = 3;
 
-/// The law.
-#[derive(Debug, Clone)]
+/// How YeAH changes the window.
+#[derive(Debug, Clone, Default)]
 pub struct Law {
     params: Params,
     base: Option<Dur>,
@@ -70,29 +62,8 @@ pub struct Law {
     reno: u64,
 }
 
-/// The control.
+/// YeAH for one sender.
 pub type Yeah = Windowed<Law>;
-
-impl Yeah {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Yeah, ParamError> {
-        haltere_units::refuse!(params.per_segment < 2, params.per_segment, "at least 2");
-        let law = Law {
-            params: params.clone(),
-            base: None,
-            round_rtt: None,
-            samples: 0,
-            round_end: 0,
-            next_end: None,
-            restarted: false,
-            queued: 0,
-            slow_rounds: 0,
-            fast_rounds: 0,
-            reno: 2,
-        };
-        Ok(Windowed { window: Window::new(sender), law })
-    }
-}
 
 impl Law {
     fn begin_round(&mut self, end: u64) {
@@ -129,6 +100,11 @@ impl Law {
 }
 
 impl WindowLaw for Law {
+    type Params = Params;
+    fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
+        params.check()?;
+        Ok(Law { params: params.clone(), reno: 2, ..Law::default() })
+    }
     fn observe(&mut self, ev: &AckEvent, _window: &mut Window) {
         if let Some(rtt) = ev.rtt {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));

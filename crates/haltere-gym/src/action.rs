@@ -12,9 +12,9 @@ const MOST_SEGMENTS: f64 = 1_048_576.0;
 /// What one action is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ActionSpec {
-    /// The action.
+    /// The action that this describes.
     pub action: Action,
-    /// Its name.
+    /// Its name in the gym and in policy files.
     pub name: &'static str,
     /// Values of a decision.
     pub width: usize,
@@ -22,11 +22,11 @@ pub struct ActionSpec {
     pub choices: usize,
     /// The unit of each value.
     pub unit: &'static str,
-    /// The least value.
+    /// The least value of a decision.
     pub low: f64,
-    /// The largest value.
+    /// The largest value of a decision.
     pub high: f64,
-    /// What it means.
+    /// What a decision does, for the documents.
     pub meaning: &'static str,
 }
 
@@ -34,11 +34,11 @@ pub struct ActionSpec {
 macro_rules! actions {
     ($($(#[$doc:meta])+ $action:ident $name:ident $width:literal $choices:literal $unit:literal $low:expr, $high:expr,
         $meaning:literal;)+) => {
-        /// What is decided.
+        /// What a decision sets: a window, a rate, or a probability.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Action { $($(#[$doc])+ $action),+ }
 
-        /// Every action.
+        /// The table of all actions.
         pub const ACTIONS: &[ActionSpec] = &[$(ActionSpec {
             action: Action::$action, name: stringify!($name), width: $width, choices: $choices, unit: $unit, low: $low,
             high: $high, meaning: $meaning,
@@ -82,7 +82,7 @@ impl Action {
     pub fn of(name: &str) -> Option<Action> {
         ACTIONS.iter().find(|spec| spec.name == name).map(|spec| spec.action)
     }
-    /// What it is.
+    /// Its line in the table of actions.
     pub fn spec(self) -> &'static ActionSpec {
         ACTIONS.iter().find(|spec| spec.action == self).expect("every action has a line")
     }

@@ -23,25 +23,24 @@ thread_local! {
     static ENDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Intervals that ended on this thread, of senders for whose decisions a run waits. It costs less to see that this has
-/// changed than to ask a sender after every event.
+/// Intervals that ended on this thread, of senders for whose decisions a run waits.
+///
+/// A run is asked after every event whether an interval has ended. The agent is deep in its connection, and is there only
+/// once the flow has sent something, so a counter beside it is what can be read in a nanosecond. A run stays on one thread.
 #[inline]
 pub(crate) fn ended() -> u64 {
     ENDED.get()
 }
 
-/// Who decides.
 #[derive(Debug, Clone)]
 pub enum Driver {
     /// Someone outside, for whom the run waits.
     Outside(Action),
-    /// A policy.
     Policy(Arc<Policy>),
     /// A control of the registry. The intervals only show what it does.
     Control(Box<Control>),
 }
 
-/// The control.
 #[derive(Debug, Clone)]
 pub struct Agent {
     driver: Driver,

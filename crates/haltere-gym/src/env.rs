@@ -20,7 +20,6 @@ pub const TRUNCATED: u8 = 2;
 /// This step began a new run.
 pub const BEGUN: u8 = 4;
 
-/// An environment.
 #[derive(Debug)]
 pub struct Env {
     index: usize,

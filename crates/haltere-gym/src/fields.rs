@@ -5,22 +5,22 @@
 
 /// What a field is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spec {
-    /// Its name.
+pub struct Field {
+    /// Its name in observations and policy files.
     pub name: &'static str,
     /// Its group: `window`, `scaled`, `tcp_info` or `network`.
     pub group: &'static str,
     /// Its unit; `1` if it has none, `log2` for the binary logarithm of a ratio.
     pub unit: &'static str,
-    /// The least value.
+    /// The least value that it takes.
     pub low: f64,
     /// The largest value; infinite if there is none.
     pub high: f64,
-    /// What it means.
+    /// What is measured, for the documents.
     pub meaning: &'static str,
 }
 
-impl Spec {
+impl Field {
     /// The value, in the field's range. A value that is no number becomes the least one.
     #[inline]
     fn limit(&self, value: f64) -> f64 {
@@ -35,13 +35,13 @@ impl Spec {
 /// The values of all fields of a table, for one interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    table: &'static [Spec],
+    table: &'static [Field],
     values: Vec<f64>,
 }
 
 impl Row {
     /// A row of that table with nothing measured.
-    pub fn new(table: &'static [Spec]) -> Row {
+    pub fn new(table: &'static [Field]) -> Row {
         Row { table, values: table.iter().map(|spec| spec.limit(0.0)).collect() }
     }
     /// Sets the field with that number. The value is moved into the field's range.
@@ -55,7 +55,7 @@ impl Row {
 }
 
 /// The number of the field of that name.
-pub fn position(table: &[Spec], name: &str) -> Option<usize> {
+pub fn position(table: &[Field], name: &str) -> Option<usize> {
     table.iter().position(|spec| spec.name == name)
 }
 
@@ -65,7 +65,7 @@ macro_rules! fields {
         $($group:ident { $($constant:ident $name:ident $unit:literal $low:literal $high:expr, $meaning:literal;)+ })+
     ) => {
         $(#[$doc])*
-        pub const $table: &[Spec] = &[$($(Spec {
+        pub const $table: &[Field] = &[$($(Field {
             name: stringify!($name), group: stringify!($group), unit: $unit, low: $low, high: $high, meaning: $meaning,
         }),+),+];
 
@@ -77,7 +77,6 @@ macro_rules! fields {
     };
 }
 
-/// No largest value.
 const MOST: f64 = f64::INFINITY;
 
 fields! {

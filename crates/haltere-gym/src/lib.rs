@@ -27,7 +27,7 @@ mod window;
 
 pub use action::{ACTIONS, Action, ActionSpec};
 pub use env::{BEGUN, TERMINATED, TRUNCATED};
-pub use fields::{QUEUE, QUEUE_COUNTERS, SENDER, SENDER_COUNTERS, Spec as Field};
+pub use fields::{Field, QUEUE, QUEUE_COUNTERS, SENDER, SENDER_COUNTERS};
 pub use makers::add;
 pub use policy::Policy;
 pub use spec::{Choices, Spec};

@@ -38,9 +38,9 @@ impl OutsideControl for Agent {
 
 /// Adds the languages to those of a program.
 pub fn add(makers: &mut Makers) {
-    makers.add::<dyn ControlMaker>(GYM, Box::new(Gym));
+    makers.add::<dyn ControlMaker>(GYM, Box::new(Waiting));
     makers.add::<dyn ControlMaker>(POLICY, Box::new(Policies::default()));
-    makers.add::<dyn QueueMaker>(GYM, Box::new(Gym));
+    makers.add::<dyn QueueMaker>(GYM, Box::new(Waiting));
 }
 
 fn gym_params(source: &str, parameters: Value) -> Params {
@@ -69,14 +69,14 @@ fn text<'a>(parameters: &'a Map<String, Value>, name: &'static str) -> Result<&'
 }
 
 /// Mechanisms for whose decisions a run waits.
-struct Gym;
+struct Waiting;
 
 fn only_the_gym(at: Location<'_>) -> Result<About, ParamError> {
     Err(ParamError::new("kind", "a mechanism that decides by itself", format!("`{GYM}:{}`", at.source))
         .hint("`haltere.gym.make` gives runs that wait for decisions"))
 }
 
-impl ControlMaker for Gym {
+impl ControlMaker for Waiting {
     fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
         only_the_gym(at)
     }
@@ -98,7 +98,7 @@ impl ControlMaker for Gym {
     }
 }
 
-impl QueueMaker for Gym {
+impl QueueMaker for Waiting {
     fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
         only_the_gym(at)
     }

@@ -16,7 +16,6 @@ const FORMAT: &str = "haltere-policy-1";
 /// The most weights of a policy.
 const MOST_WEIGHTS: usize = 1 << 22;
 
-/// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -52,17 +51,15 @@ struct Layer {
     activation: Activation,
 }
 
-/// A policy.
+/// A policy that was read and checked.
 #[derive(Debug)]
 pub struct Policy {
     /// Its name, or empty.
-    pub name: String,
+    pub(crate) name: String,
     /// What it does, or empty.
-    pub about: String,
-    /// What it decides.
-    pub action: Action,
-    /// How often.
-    pub interval: Interval,
+    pub(crate) about: String,
+    pub(crate) action: Action,
+    pub(crate) interval: Interval,
     columns: Vec<usize>,
     mean: Vec<f64>,
     scale: Vec<f64>,

@@ -10,7 +10,6 @@ use haltere_units::{Probe, Time};
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// The queue.
 #[derive(Debug, Clone)]
 pub struct DecidedQueue {
     bound: Bound,

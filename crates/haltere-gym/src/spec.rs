@@ -1,7 +1,7 @@
 //! What an environment is made of: networks, who decides, what and how often.
 
 use crate::action::Action;
-use crate::fields::{QUEUE, QUEUE_COUNTERS, SENDER, SENDER_COUNTERS, Spec as Field};
+use crate::fields::{Field, QUEUE, QUEUE_COUNTERS, SENDER, SENDER_COUNTERS};
 use crate::interval::Interval;
 use crate::makers;
 use haltere_congestion::CongestionParams;
@@ -38,10 +38,11 @@ pub struct Choices {
 pub struct Spec {
     pub(crate) networks: Vec<Arc<Scenario>>,
     choices: Choices,
-    pub(crate) action: Action,
+    /// What every decision sets.
+    pub action: Action,
     pub(crate) interval: Interval,
     /// How many decide in an environment.
-    pub(crate) agents: usize,
+    pub agents: usize,
     /// Environment `i` always runs network `i` modulo their number, instead of one drawn with the seed of the run.
     pub(crate) is_fixed: bool,
 }
@@ -98,14 +99,6 @@ impl Spec {
         };
         let interval = Interval::parse(&choices.interval)?;
         Ok(Spec { networks, choices, action, interval, agents: 0, is_fixed })
-    }
-    /// What is decided.
-    pub fn action(&self) -> Action {
-        self.action
-    }
-    /// How many decide in an environment.
-    pub fn agents(&self) -> usize {
-        self.agents
     }
     /// True if the decisions come from outside.
     pub fn decides(&self) -> bool {

@@ -53,7 +53,7 @@ impl Gym {
     /// One step of every environment. `values` has the decisions, environment after environment. With `restart` a run
     /// that is over is followed by the next; without, it stays as it is.
     pub fn step(&mut self, values: &[f64], restart: bool) -> Result<(), String> {
-        let width = self.spec.agents() * self.spec.action().spec().width;
+        let width = self.spec.agents * self.spec.action.spec().width;
         self.each(|index, env, spec| match env.is_over() {
             true if restart => env.reset(spec, None),
             true => Ok(()),
@@ -62,7 +62,7 @@ impl Gym {
     }
     /// Writes what the last step, or the last reset, showed.
     pub fn show(&self, shown: Shown<'_>) {
-        let (agents, fields, counters) = (self.spec.agents(), self.spec.fields().len(), self.spec.counters().len());
+        let (agents, fields, counters) = (self.spec.agents, self.spec.fields().len(), self.spec.counters().len());
         let rows = shown.rows.chunks_mut(agents * fields);
         let counters = shown.counters.chunks_mut(agents * counters);
         for (((env, rows), counters), flags) in

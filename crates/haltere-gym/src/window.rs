@@ -97,7 +97,6 @@ impl Window {
         self.memory.rtts = [rtt.as_secs_f64(); 4];
         self.memory.base_rtt = rtt.as_secs_f64();
     }
-    /// Data was acknowledged.
     pub fn on_ack(&mut self, ev: &AckEvent) {
         self.acks += 1;
         self.acked += ev.delivered.as_u64();

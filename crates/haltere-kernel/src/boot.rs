@@ -130,11 +130,18 @@ fn ask(kernel: &Kernel, seed: u64, request: &Request, watch: Watch<'_>) -> Resul
             fs::copy(&from, to).map_err(os(format!("writing {to}")))?;
         }
     }
-    let answer = match fs::read(folder.path.join("root/out/answer.json")) {
-        Ok(bytes) => bytes,
-        Err(_) => return Err(BootError::Kernel(reason(&fs::read_to_string(&console).unwrap_or_default()))),
+    let console = fs::read_to_string(&console).unwrap_or_default();
+    let Ok(answer) = fs::read(folder.path.join("root/out/answer.json")) else {
+        return Err(BootError::Kernel(reason(&console)));
     };
-    serde_json::from_slice(&answer).map_err(|e| BootError::Kernel(format!("gave an answer that cannot be read: {e}")))
+    let answer = serde_json::from_slice(&answer);
+    match answer.map_err(|e| BootError::Kernel(format!("gave an answer that cannot be read: {e}")))? {
+        Answer::Failed(Failure::Other(why)) if ate_memory(&console).is_some() => {
+            let memory = ate_memory(&console).unwrap_or_default();
+            Ok(Answer::Failed(Failure::Other(format!("{why}; the guest {memory}"))))
+        }
+        answer => Ok(answer),
+    }
 }
 
 /// A guest's private folder; it goes with this value.
@@ -288,12 +295,19 @@ fn in_folder(folder: &Path) -> Vec<i32> {
     processes.filter_map(here).collect()
 }
 
+/// The console's line that says that memory ran out.
+fn ate_memory(console: &str) -> Option<String> {
+    let line = |what: &str| console.lines().find(|line| line.contains(what)).map(str::trim);
+    let line = line("Out of memory").or(line("oom-kill")).or(line("deadlocked on memory"))?;
+    Some(format!("ran out of its {MEMORY} of memory: {line}"))
+}
+
 /// Why a guest ended without an answer, from its console.
 fn reason(console: &str) -> String {
-    let line = |what: &str| console.lines().find(|line| line.contains(what)).map(str::trim);
-    if let Some(line) = line("Out of memory").or(line("oom-kill")).or(line("deadlocked on memory")) {
-        return format!("ran out of its {MEMORY} of memory: {line}");
+    if let Some(memory) = ate_memory(console) {
+        return memory;
     }
+    let line = |what: &str| console.lines().find(|line| line.contains(what)).map(str::trim);
     if let Some(line) = line("Kernel panic") {
         let before: Vec<&str> =
             console.lines().take_while(|l| !l.contains("Kernel panic")).filter(|l| !l.is_empty()).collect();

@@ -36,7 +36,7 @@ pub struct Options {
     pub refuse_every: u32,
     /// Program and arguments of the FTP server, as seen from the host's root folder.
     pub ftp_server: Vec<String>,
-    /// Files and folders of the host that this server reads. The guest may read no others.
+    /// Files and folders of the host that this server and the plan's programs read. The guest may read no others.
     pub host_files: Vec<String>,
 }
 
@@ -73,6 +73,8 @@ pub struct About {
     pub controls: Vec<String>,
     /// It has the fabric.
     pub fabric: bool,
+    /// Its TCP has accurate ECN.
+    pub accurate_ecn: bool,
 }
 
 /// A run that came to its end.

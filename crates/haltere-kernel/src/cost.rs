@@ -6,8 +6,9 @@
 //! as backlogged, and a host that waits for its application costs less.
 
 use crate::contract::{Options, Router};
+use haltere_plan::headers::FULL_PACKET;
 use haltere_plan::plan::FlowPlan;
-use haltere_plan::{FULL_PACKET, Plan, Routes};
+use haltere_plan::{Plan, Routes};
 use haltere_units::Time;
 
 /// Boot, answer and end of a guest.
@@ -32,7 +33,7 @@ pub fn estimate_s(plan: &Plan, options: &Options) -> f64 {
     let paths: Vec<Vec<usize>> = flows.iter().map(|flow| routes.path(flow.from, flow.to).unwrap_or_default()).collect();
     let mut flows_on = vec![0u32; plan.links.len()];
     paths.iter().flatten().for_each(|&link| flows_on[link] += 1);
-    let packet_bits = (FULL_PACKET + u64::from(plan.framing)) as f64 * 8.0;
+    let packet_bits = f64::from(FULL_PACKET + plan.framing) * 8.0;
     let units = if options.gso { SEGMENTS } else { 1.0 };
     let cost = |(path, flow): (&Vec<usize>, &&FlowPlan)| {
         let share = |&link: &usize| Some(plan.links[link].rate?.as_bps() as f64 / f64::from(flows_on[link]));

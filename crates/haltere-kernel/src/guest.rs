@@ -12,11 +12,15 @@ use haltere_plan::{Plan, Record};
 use haltere_wire::namespace::attach_discipline;
 use haltere_wire::{Calibrate, Control, Manner, Network, WireError, host_names, program};
 use nix::mount::{MsFlags, mount};
+use nix::sys::prctl::set_no_new_privs;
 use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{setgid, setgroups, setuid};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -33,6 +37,23 @@ const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("
 const HOST: &str = "/host";
 /// The host's root folder as seen from the guest's private one.
 const UP: &str = "../../../../../../../../../../../../../../../..";
+
+/// Folders of the guest's own among the host's files: the kind of file system, where it is, and whether a host may lack it.
+const OWN: [(&str, &str, bool); 7] = [
+    ("proc", "/proc", false),
+    ("sysfs", "/sys", false),
+    ("devtmpfs", "/dev", false),
+    ("tmpfs", "/tmp", false),
+    ("tmpfs", "/dev/shm", false),
+    ("tmpfs", "/run", true),
+    ("tmpfs", "/var/tmp", true),
+];
+/// The largest of those in memory. All of them together leave room for programs.
+const TMPFS: &str = "mode=1777,size=128m";
+/// Processes and threads of programs.
+const MOST_PROCESSES: u64 = 1000;
+/// The user of programs, unless the guest's program is somebody's.
+const NOBODY: u32 = 65_534;
 
 /// Does what the request says, and switches the machine off. With arguments: runs that program among the host's files.
 pub fn main() -> ! {
@@ -51,42 +72,83 @@ pub fn main() -> ! {
     }
 }
 
-/// Becomes that program, whose root folder is the host's.
+/// Becomes that program, whose root folder is the host's, and whose user may do nothing to the guest.
 fn among_the_hosts_files(arguments: &[String]) -> ! {
     let Some((program, arguments)) = arguments.split_first() else { panic!("no program is named") };
-    let folder = std::env::var_os("PWD").unwrap_or_else(|| "/".into());
-    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir(folder));
-    let error = moved.err().unwrap_or_else(|| Command::new(program).args(arguments).exec());
+    let error = confine().err().unwrap_or_else(|| Command::new(program).args(arguments).exec());
     eprintln!("{program}: {error}");
     std::process::exit(1)
 }
 
+/// Leaves the guest's own files, and gives up its rights: switching it off, its devices, raw sockets, the fabric.
+fn confine() -> io::Result<()> {
+    let owner = fs::metadata("/init")?.uid();
+    let user = if owner == 0 { NOBODY } else { owner };
+    let network = Path::new("/proc/sys/net/ipv4");
+    fs::write(network.join("ip_unprivileged_port_start"), "0")?;
+    fs::write(network.join("ping_group_range"), "0 2147483647")?;
+    // The first process is spared when memory runs out, and its programs are not.
+    fs::write("/proc/self/oom_score_adj", "0")?;
+    let folder = std::env::var_os("PWD").unwrap_or_else(|| "/".into());
+    std::os::unix::fs::chroot(HOST)?;
+    std::env::set_current_dir(folder)?;
+    setrlimit(Resource::RLIMIT_NPROC, MOST_PROCESSES, MOST_PROCESSES)?;
+    set_no_new_privs()?;
+    setgroups(&[])?;
+    setgid(user.into())?;
+    Ok(setuid(user.into())?)
+}
+
 /// Shows the host's files, read-only, if the plan has programs of the host, with this machine's processes, devices and names instead of
-/// the host's.
-fn show_host(plan: &Plan) -> Result<(), Failure> {
+/// the host's. `files` are those that such a program may read; some may lie where the guest has folders of its own.
+fn show_host(plan: &Plan, files: &[String]) -> Result<(), Failure> {
     if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_) | AppPlan::Program(_))) {
         return Ok(());
     }
-    let show = |what: &str, place: &str, kind: &str, flags, data: Option<&str>| {
-        mount(Some(what), place, Some(kind), flags, data).map_err(|e| other(place)(e.into()))
+    // Programs write to folders that are made for them.
+    umask(Mode::empty());
+    let show = |kind: &str, place: &str, flags, data: Option<&str>| {
+        mount(Some(kind), place, Some(kind), flags, data).map_err(|e| other(place)(e.into()))
     };
-    show("host", HOST, "hostfs", MsFlags::MS_RDONLY, Some(UP))?;
-    let none = MsFlags::empty();
-    for (kind, place) in
-        [("tmpfs", "/host/tmp"), ("proc", "/host/proc"), ("sysfs", "/host/sys"), ("devtmpfs", "/host/dev")]
-    {
-        show(kind, place, kind, none, None)?;
+    show("hostfs", HOST, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some(UP))?;
+    let covers = |file: &&String| OWN.iter().any(|(_, place, _)| Path::new(file).starts_with(place));
+    let covered =
+        files.iter().filter(covers).enumerate().map(|(n, file)| (format!("{HOST}{file}"), format!("/tmp/{n}")));
+    let covered: Vec<(String, String)> = covered.collect();
+    for (file, kept) in &covered {
+        show_again(file, kept)?;
     }
-    // A host may lack these folders.
-    for place in ["/host/run", "/host/var/tmp"] {
-        let _ = show("tmpfs", place, "tmpfs", none, None);
+    for (kind, place, may_lack) in OWN {
+        let (place, data) = (format!("{HOST}{place}"), (kind == "tmpfs").then_some(TMPFS));
+        if place.ends_with("/shm") {
+            fs::create_dir_all(&place).map_err(other(&place))?;
+        }
+        let shown = show(kind, &place, MsFlags::empty(), data);
+        shown.or_else(|error| if may_lack { Ok(()) } else { Err(error) })?;
     }
-    if fs::create_dir_all("/host/dev/shm").is_ok() {
-        show("tmpfs", "/host/dev/shm", "tmpfs", none, None)?;
+    for (file, kept) in &covered {
+        show_again(kept, file)?;
     }
     fs::write("/tmp/hosts", host_names(plan)).map_err(other("the names of the hosts"))?;
     let _ = mount(Some("/tmp/hosts"), "/host/etc/hosts", None::<&str>, MsFlags::MS_BIND, None::<&str>);
     Ok(())
+}
+
+/// Shows a file or a folder at another place, too. A link is made again: its other end is shown if it is needed.
+fn show_again(what: &str, place: &str) -> Result<(), Failure> {
+    let shown = fs::symlink_metadata(what).and_then(|found| {
+        fs::create_dir_all(Path::new(place).parent().unwrap_or(Path::new("/")))?;
+        if found.is_symlink() {
+            return std::os::unix::fs::symlink(fs::read_link(what)?, place);
+        }
+        if found.is_dir() {
+            fs::create_dir_all(place)?
+        } else {
+            fs::write(place, "")?
+        }
+        Ok(mount(Some(what), place, None::<&str>, MsFlags::MS_BIND, None::<&str>)?)
+    });
+    shown.map_err(other(what))
 }
 
 fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
@@ -100,6 +162,7 @@ fn serve() -> Result<Answer, Failure> {
     for (name, value) in SYSCTLS {
         fs::write(format!("/proc/sys/net/{name}"), value).map_err(other(name))?;
     }
+    fs::write("/proc/self/oom_score_adj", "-1000").map_err(other("oom_score_adj"))?;
     let bytes = fs::read("/request.json").map_err(other("request.json"))?;
     let request = serde_json::from_slice::<serde_json::Value>(&bytes).map_err(|e| other("request.json")(e.into()))?;
     if request["version"] != version() {
@@ -124,11 +187,12 @@ fn about() -> Result<About, Failure> {
             .map(Into::into)
             .collect(),
         fabric: Path::new(DEVICE).exists(),
+        accurate_ecn: Path::new("/proc/sys/net/ipv4/tcp_ecn_option").exists(),
     })
 }
 
 fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
-    show_host(plan)?;
+    show_host(plan, &options.host_files)?;
     let (progress, ended) = (AtomicU64::new(0), AtomicBool::new(false));
     let said = fs::File::create("/out/progress").map_err(other("progress"))?;
     let control = Control {

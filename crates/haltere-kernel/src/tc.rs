@@ -3,7 +3,7 @@
 //! Source: `include/uapi/linux/pkt_sched.h` for attributes and structures; the manual pages tc-codel(8), tc-red(8), ..
 //! for words, units and defaults.
 //! Model: a word, a value if it takes one, and so on; most disciplines are a table of words.
-//! Known problems: disciplines with classes (`htb`, `prio`, ..) and filters are refused.
+//! Known problems: disciplines whose classes are made by further commands (`htb`, `drr`, ..) and filters are refused.
 
 use haltere_units::Rate;
 
@@ -32,9 +32,29 @@ enum Take {
     Probability,
     /// None: the word itself stands for this value.
     Set(u32),
+    /// A whole number, or a word that stands for one, in one byte.
+    Byte,
+    SetByte(u8),
+    /// A rate, which the kernel takes in eight bytes.
+    LongRate,
+    /// A twentieth of a time, in us.
+    Twentieth,
+    /// A number, which the kernel takes in parts of 256.
+    In256,
 }
 
-use Take::{Micros, Number, Probability, Rate as PerSecond, Set, Size};
+use Take::{Byte, In256, LongRate, Micros, Number, Probability, Rate as PerSecond, Set, SetByte, Size, Twentieth};
+
+impl Take {
+    /// A value as the payload of an attribute.
+    fn payload(self, value: f64) -> Vec<u8> {
+        match self {
+            Byte | SetByte(_) => vec![value as u8],
+            LongRate => (value as u64).to_ne_bytes().into(),
+            _ => (value as u32).to_ne_bytes().into(),
+        }
+    }
+}
 
 /// A discipline, and its words, each with the number of its attribute.
 type Table = (&'static str, &'static [(&'static str, u16, Take)]);
@@ -67,10 +87,27 @@ const TABLES: &[Table] = &[
         ("pacing", 5, Set(1)), ("nopacing", 5, Set(0)), ("maxrate", 7, PerSecond), ("refill_delay", 9, Micros),
         ("low_rate_threshold", 10, PerSecond), ("ce_threshold", 12, Micros),
     ]),
+    ("cake", &[
+        ("bandwidth", 2, LongRate), ("unlimited", 2, Set(0)), ("diffserv3", 3, Set(0)), ("diffserv4", 3, Set(1)),
+        ("diffserv8", 3, Set(2)), ("besteffort", 3, Set(3)), ("precedence", 3, Set(4)), ("flowblind", 5, Set(0)),
+        ("srchost", 5, Set(1)), ("dsthost", 5, Set(2)), ("hosts", 5, Set(3)), ("flows", 5, Set(4)),
+        ("dual-srchost", 5, Set(5)), ("dual-dsthost", 5, Set(6)), ("triple-isolate", 5, Set(7)),
+        ("overhead", 6, Number), ("rtt", 7, Micros), ("rtt", 8, Twentieth), ("memlimit", 10, Size), ("raw", 12, Set(0)),
+        ("nowash", 13, Set(0)), ("wash", 13, Set(1)), ("mpu", 14, Number), ("egress", 15, Set(0)), ("ingress", 15, Set(1)),
+        ("no-ack-filter", 16, Set(0)), ("ack-filter", 16, Set(1)), ("ack-filter-aggressive", 16, Set(2)),
+        ("no-split-gso", 17, Set(0)), ("split-gso", 17, Set(1)),
+    ]),
+    ("dualpi2", &[
+        ("limit", 1, Number), ("memlimit", 2, Size), ("target", 3, Micros), ("tupdate", 4, Micros), ("alpha", 5, In256),
+        ("beta", 6, In256), ("step_thresh", 8, Micros), ("min_qlen_step", 9, Number), ("coupling_factor", 10, Byte),
+        ("overflow", 11, SetByte(0)), ("drop_on_overload", 11, SetByte(1)), ("drop_dequeue", 12, SetByte(0)),
+        ("drop_enqueue", 12, SetByte(1)), ("classic_protection", 13, Byte), ("l4s_ect", 14, SetByte(1)),
+        ("any_ect", 14, SetByte(3)), ("no_split_gso", 15, SetByte(0)), ("split_gso", 15, SetByte(1)),
+    ]),
 ];
 
 /// Those that take a structure.
-const OTHERS: &[&str] = &["pfifo", "bfifo", "pfifo_fast", "red", "choke", "sfb", "sfq", "tbf"];
+const OTHERS: &[&str] = &["pfifo", "bfifo", "pfifo_fast", "prio", "red", "choke", "sfb", "sfq", "tbf"];
 
 /// Reads the words after `tc qdisc add dev DEV root`. An error says what they must be.
 pub fn parse(text: &str) -> Result<Discipline, String> {
@@ -88,13 +125,14 @@ pub fn parse(text: &str) -> Result<Discipline, String> {
             None => None,
             Some(_) => return Err("`pfifo_fast` without words".into()),
         },
+        ("prio", _) => Some(prio(&mut words)?),
         ("red" | "choke", _) => Some(red(kind, &mut words)?),
         ("sfb", _) => Some(sfb(&mut words)?),
         ("sfq", _) => Some(sfq(&mut words)?),
         ("tbf", _) => Some(tbf(&mut words)?),
         _ => return Err(known()),
     };
-    let nested = !matches!(kind, "pfifo" | "bfifo" | "sfq");
+    let nested = !matches!(kind, "pfifo" | "bfifo" | "prio" | "sfq");
     Ok(Discipline { kind: kind.into(), options, nested })
 }
 
@@ -108,13 +146,19 @@ impl Words<'_> {
     fn take(&mut self, word: &str, take: Take) -> Result<f64, String> {
         match take {
             Number => self.value(word, "a whole number", |text| text.parse::<u32>().ok().map(f64::from)),
+            Byte => self.value(word, "a whole number below 256", |text| text.parse::<u8>().ok().map(f64::from)),
             Micros => self.value(word, "a time, such as `5ms`", micros),
+            Twentieth => self.value(word, "a time, such as `5ms`", micros).map(|us| (us / 20.0).trunc().max(1.0)),
+            In256 => self
+                .value(word, "a number below 256", |text| text.parse().ok().filter(|n| (0.0..256.0).contains(n)))
+                .map(|number| (number * 256.0).round()),
             Size => self.value(word, "a size in bytes, such as `1514` or `32kb`", size),
-            PerSecond => self.value(word, "a rate, such as `10mbit`", rate),
+            PerSecond | LongRate => self.value(word, "a rate, such as `10mbit`", rate),
             Probability => {
                 self.value(word, "a number from 0 to 1", |text| text.parse().ok().filter(|p| (0.0..=1.0).contains(p)))
             }
             Set(value) => Ok(f64::from(value)),
+            SetByte(value) => Ok(f64::from(value)),
         }
     }
     /// The values of the words of a discipline that takes a structure, each with its default. It has the first `known`
@@ -191,16 +235,24 @@ fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 fn words_of<'t>(kind: &str, words: impl Iterator<Item = &'t str>) -> String {
-    let names: Vec<String> = words.map(|name| format!("`{name}`")).collect();
+    let mut names: Vec<String> = words.map(|name| format!("`{name}`")).collect();
+    names.dedup();
     format!("`{kind}` with words among {}", names.join(", "))
 }
 
 fn by_table(kind: &str, table: &[(&str, u16, Take)], words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     while let Some(word) = words.0.next() {
-        let found = table.iter().find(|(name, ..)| *name == word);
-        let (_, number, take) = found.ok_or_else(|| words_of(kind, table.iter().map(|(name, ..)| *name)))?;
-        out.extend(attribute(*number, &(words.take(word, *take)? as u32).to_ne_bytes()));
+        let mut found = table.iter().filter(|(name, ..)| *name == word).peekable();
+        if found.peek().is_none() {
+            return Err(words_of(kind, table.iter().map(|(name, ..)| *name)));
+        }
+        // A word may stand for two attributes, which both read its value.
+        let values = words.0.clone();
+        for (_, number, take) in found {
+            words.0 = values.clone();
+            out.extend(attribute(*number, &take.payload(words.take(word, *take)?)));
+        }
     }
     Ok(out)
 }
@@ -210,6 +262,26 @@ fn fifo(kind: &str, words: &mut Words<'_>) -> Result<Option<Vec<u8>>, String> {
     let take = if kind == "bfifo" { Size } else { Number };
     let [limit] = words.all(kind, [("limit", take, f64::NAN)], 1)?;
     Ok((!limit.is_nan()).then(|| structure(&[limit])))
+}
+
+/// `struct tc_prio_qopt`: bands, each a FIFO, and the band of each priority.
+fn prio(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
+    let (mut bands, mut map) = (3, [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+    while let Some(word) = words.0.next() {
+        match word {
+            "bands" => bands = words.take(word, Number)? as u32,
+            "priomap" => {
+                for band in &mut map {
+                    *band = words.take(word, Byte)? as u8;
+                }
+            }
+            _ => return Err(words_of("prio", ["bands", "priomap"].into_iter())),
+        }
+    }
+    if !(2..=16).contains(&bands) || map.iter().any(|&band| u32::from(band) >= bands) {
+        return Err("`prio` with 2 to 16 `bands`, and a `priomap` of 16 of them, counted from 0".into());
+    }
+    Ok([&bands.to_ne_bytes()[..], &map].concat())
 }
 
 /// Joins numbers into the bytes of a structure.
@@ -347,6 +419,27 @@ mod tests {
         assert_eq!(options[20..24], 1u32.to_ne_bytes());
         assert_eq!(parse("pfifo_fast").unwrap().options, None);
         assert_eq!(parse("bfifo limit 32kb").unwrap().options, Some(32_768u32.to_ne_bytes().to_vec()));
+    }
+
+    /// Attribute numbers, lengths and values are those of `include/uapi/linux/pkt_sched.h`.
+    #[test]
+    fn words_of_cake_dualpi2_and_prio_become_what_the_kernel_reads() {
+        let options = |text: &str| parse(text).unwrap().options.unwrap();
+        let rate = attribute(2, &1_250_000u64.to_ne_bytes());
+        let rtt = [attribute(7, &20_000u32.to_ne_bytes()), attribute(8, &1000u32.to_ne_bytes())].concat();
+        let flows = attribute(5, &4u32.to_ne_bytes());
+        assert_eq!(options("cake bandwidth 10mbit rtt 20ms flows"), [rate, rtt, flows].concat());
+        let target = attribute(3, &15_000u32.to_ne_bytes());
+        let made = options("dualpi2 target 15ms coupling_factor 2 alpha 0.16 any_ect");
+        let rest = [attribute(10, &[2]), attribute(5, &41u32.to_ne_bytes()), attribute(14, &[3])].concat();
+        assert_eq!(made, [target, rest].concat());
+        let prio = parse("prio bands 4 priomap 3 2 1 0 0 0 0 0 0 0 0 0 0 0 0 0").unwrap();
+        assert_eq!((prio.nested, prio.options.unwrap()[..8].to_vec()), (false, vec![4, 0, 0, 0, 3, 2, 1, 0]));
+        assert!(parse("prio bands 2").unwrap_err().starts_with("`prio` with 2 to 16 `bands`"));
+        assert_eq!(
+            parse("dualpi2 coupling_factor 300").unwrap_err(),
+            "written with a whole number below 256 after `coupling_factor`"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl ScenarioError {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
-    /// The mistake.
+    /// The mistake: where it is, and what must be there.
     pub fn fault(&self) -> &Fault {
         &self.fault
     }
@@ -25,6 +25,31 @@ impl ScenarioError {
         &mut self.fault
     }
 }
+
+impl ScenarioError {
+    /// The schema let through what the types refuse.
+    pub(crate) fn schema_bug(path: &str, name: &str, error: &serde_json::Error) -> ScenarioError {
+        let fault = Fault::new(path, name, "what its schema says", format!("what the types refuse: {error}"));
+        fault.hint("this is a bug of Haltere: please report it with the file").bug()
+    }
+}
+
+/// A value outside its range is the usual mistake.
+impl From<Fault> for ScenarioError {
+    fn from(fault: Fault) -> ScenarioError {
+        fault.out_of_range()
+    }
+}
+
+/// Returns the fault as an error if the condition holds.
+macro_rules! refuse_if {
+    ($wrong:expr, $fault:expr) => {
+        if $wrong {
+            return Err($fault.into());
+        }
+    };
+}
+pub(crate) use refuse_if;
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident, $name:ident;)+) => {

@@ -2,6 +2,7 @@
 
 pub use crate::app::arrivals::FlowArrival;
 use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
+use crate::headers::{IPV4_HEADER, TCP_HEADER_WITH_TIMESTAMPS};
 use crate::plan::Plan;
 use crate::record::Completion;
 use crate::rng::{DurationDistribution, Rng};
@@ -119,8 +120,7 @@ pub fn delay(plan: &Plan, path: &[usize]) -> Dur {
 /// What so many bytes take at least after something came from the other end, see
 /// [`Completion::ideal`](crate::record::Completion::ideal).
 pub fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes) -> Dur {
-    /// IPv4 and TCP with timestamps.
-    const HEADERS: u64 = 20 + 32;
+    const HEADERS: u64 = (IPV4_HEADER + TCP_HEADER_WITH_TIMESTAMPS) as u64;
     let framing = u64::from(plan.framing);
     let packets = bytes.as_u64().div_ceil(mss.as_u64().max(1));
     let first = bytes.min(mss).as_u64() + HEADERS + framing;

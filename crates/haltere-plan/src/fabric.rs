@@ -44,15 +44,15 @@ use sockets::{Seen, Sockets};
 /// The parts of a fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FabricPlan {
-    /// Number of nodes.
+    /// How many nodes the links join.
     pub nodes: usize,
-    /// The links.
+    /// The links, each one direction.
     pub links: Vec<LinkPlan>,
     /// Changes of the routes, in order of time.
     pub reroutes: Vec<Reroute>,
     /// Bytes below IP that packets carry on links.
     pub framing: u32,
-    /// The random seed.
+    /// The run's random seed, from which the links' random streams follow.
     pub seed: u64,
     /// What disciplines from outside the tree are made with.
     #[serde(skip)]
@@ -105,6 +105,12 @@ pub trait Routed: Pkt + Sized {
     fn copied(&self) -> Option<Self> {
         None
     }
+    /// Keeps the time at which the packet came from its host.
+    fn set_entered(&mut self, _at: Time) {}
+    /// The time that was kept. `None`: packets of this kind keep none.
+    fn entered(&self) -> Option<Time> {
+        None
+    }
 }
 
 /// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is
@@ -125,7 +131,7 @@ pub struct Counters {
     pub returned: u64,
     /// Packets dropped because no link leads to their destination, or no host is there.
     pub unroutable: u64,
-    /// Events of links.
+    /// Events of links that were carried out.
     pub events: u64,
     /// Sum of the delays from the time at which a packet was due at its host until it was delivered.
     pub late_sum_ns: u64,
@@ -234,12 +240,13 @@ impl<P: Routed> Fabric<P> {
     }
     /// A packet arrives from the host of `node`.
     #[inline]
-    pub fn arrive(&mut self, now: Time, node: usize, packet: P, ports: &mut impl Ports<P>) {
+    pub fn arrive(&mut self, now: Time, node: usize, mut packet: P, ports: &mut impl Ports<P>) {
         self.advance(now, ports);
         self.counters.arrived += 1;
         if self.plan.count_sockets
             && let Some(seen) = self.seen(&packet)
         {
+            packet.set_entered(now);
             self.sockets.entered(&seen);
         }
         self.moving.push_back((node, packet));
@@ -300,11 +307,11 @@ impl<P: Routed> Fabric<P> {
     pub fn next_packet(&self) -> Option<Time> {
         self.events.peek().map(|Reverse((at, _))| *at)
     }
-    /// Its parts.
+    /// The parts that it was made of, with the changes since.
     pub fn plan(&self) -> &FabricPlan {
         &self.plan
     }
-    /// Its links.
+    /// The links, in the order of the plan.
     pub fn links(&self) -> &[Link<P, P::Queue>] {
         &self.links
     }
@@ -364,17 +371,27 @@ impl<P: Routed> Fabric<P> {
         let bytes = packet.len().saturating_sub(framing);
         (flow.protocol != 0).then_some(Seen { from, to, flow, bytes, ecn: packet.ecn() })
     }
+    /// The delay of the links between the two hosts of a packet.
+    fn way(&self, at: Time, seen: &Seen) -> Dur {
+        let (mut node, mut way) = (seen.from, Dur::ZERO);
+        while let Some(link) = self.next.link(at, node, seen.to).filter(|_| node != seen.to) {
+            (node, way) = (self.plan.links[link].to, way + self.plan.links[link].delay);
+        }
+        way
+    }
     /// Moves packets on until each is on a link or at its host. They are due at `at`; it is `now`.
     fn settle(&mut self, at: Time, now: Time, ports: &mut impl Ports<P>) {
         while let Some((node, packet)) = self.moving.pop_front() {
             let to = packet.destination();
             if to == Some(node) {
                 let seen = if self.plan.count_sockets { self.seen(&packet) } else { None };
+                let entered = packet.entered();
                 if ports.deliver(at, node, packet) {
                     let late = now.since(at).as_ns();
                     self.counters.departed += 1;
                     if let Some(seen) = seen {
-                        self.sockets.left(&seen, at >= self.plan.warmup);
+                        let sojourn = entered.map(|entered| at.since(entered).saturating_sub(self.way(at, &seen)));
+                        self.sockets.left(&seen, sojourn, at >= self.plan.warmup);
                     }
                     self.counters.late_sum_ns += late;
                     self.counters.late_max_ns = self.counters.late_max_ns.max(late);

@@ -14,7 +14,7 @@ pub struct Fault {
     pub file: String,
     /// Dotted path of the table that holds the key; empty at the top.
     pub path: String,
-    /// The key.
+    /// The key whose value is wrong.
     pub name: String,
     /// What it must be.
     pub rule: String,

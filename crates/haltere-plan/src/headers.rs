@@ -14,6 +14,6 @@ pub const ICMP_HEADER: u32 = 8;
 /// A TCP header with timestamps: 20 bytes, and 12 of options (RFC 9293, RFC 7323).
 pub const TCP_HEADER_WITH_TIMESTAMPS: u32 = 32;
 /// The longest payload of UDP or of an ICMP echo in one IPv4 packet: 65,535 bytes less both headers.
-pub const MAX_DATAGRAM: u32 = u16::MAX as u32 - IPV4_HEADER - UDP_HEADER;
+pub const MAX_DATAGRAM: u64 = (u16::MAX as u32 - IPV4_HEADER - UDP_HEADER) as u64;
 
 const _: () = assert!(MAX_DATAGRAM == 65_507);

@@ -36,7 +36,7 @@ fn span_of(bin: usize) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// Adds a value.
+    /// Counts a value in its bin.
     pub fn add(&mut self, value: Dur) {
         let ns = value.as_ns();
         let bin = bin_of(ns);
@@ -49,7 +49,7 @@ impl Histogram {
         self.count += 1;
         self.sum_ns += u128::from(ns);
     }
-    /// Number of values.
+    /// How many values were added.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -58,11 +58,11 @@ impl Histogram {
         let mean = self.sum_ns.checked_div(u128::from(self.count))?;
         Some(Dur::from_ns(mean as u64))
     }
-    /// The least value.
+    /// The least value, exactly. `None`: there is no value.
     pub fn min(&self) -> Option<Dur> {
         (self.count > 0).then(|| Dur::from_ns(self.min_ns))
     }
-    /// The largest value.
+    /// The largest value, exactly. `None`: there is no value.
     pub fn max(&self) -> Option<Dur> {
         (self.count > 0).then(|| Dur::from_ns(self.max_ns))
     }

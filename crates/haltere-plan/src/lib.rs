@@ -1,18 +1,31 @@
 //! The contract between the laboratory and the worlds.
 //!
-//! The laboratory resolves an experiment and a seed to a [`Plan`]: explicit nodes, links and flows. A world runs the
-//! plan and fills a [`Record`]. This crate holds both, and the parts that all worlds share: draw random numbers
-//! ([`rng`]), find routes ([`routes`]), send packets over links ([`mod@link`], [`fabric`]) whose rate may vary
-//! ([`varying`]), let flows arrive ([`arrivals`], [`sizes`]), number ports ([`ports`]) and count the bytes of headers
-//! ([`headers`]). What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`]. What a closed
-//! loop asks for and when ([`exchange`]), and what a listener hears ([`voice`]), is here, too: every world has real or
-//! simulated packets for it, and no rule of its own.
+//! # A tour
 //!
-//! A world depends on this crate and not on the laboratory, so it cannot read experiment files.
+//! ```text
+//!  haltere-lab ──── Plan ────> a world: the simulator, the wire, the kernel world ──── Record ────> haltere-lab
+//!               (plan, app)          │ parts that all worlds share                    (record)
+//!                                    │
+//!     rng ── one random stream a component        routes ── which links a packet takes
+//!     link, varying ── one direction of a link    fabric ── an event loop over all links
+//!     arrivals, sizes ── flows that arrive        exchange ── requests and responses
+//!     voice ── what a listener hears              headers, ports ── bytes and numbers of packets
+//! ```
 //!
-//! Plan and record can be written and read with serde, for a world in another process. The crate needs no `std`, so the
-//! link also runs inside a kernel. With the feature `std` (on by default), worlds can run mechanisms from outside the
-//! tree.
+//! - [`Plan`] is one run, explicit: nodes and links by index, limits resolved, start times drawn. What a flow does is the
+//!   plan of its traffic kind, one file a kind in [`app`]. [`Plan::check`] refuses what no world could run.
+//! - [`Record`] is what a world writes down: plain rows in order of time.
+//! - [`mod@link`] is the model of a link: discipline, device ring, line, flight, and the order of random draws. [`fabric`]
+//!   drives all links of a plan by events. The wire and the kernel world run both as they are; the simulator has a faster
+//!   form, which tests compare with this one.
+//! - [`exchange`] has the closed loops (`rpc`, `video`, `web`) as state machines. A world moves their bytes and has no rule
+//!   of its own.
+//!
+//! Read `plan.rs` first, then `link/mod.rs`, then `fabric.rs`.
+//!
+//! A world depends on this crate and not on the laboratory, so it cannot read experiment files. Plan and record can be
+//! written and read with serde, for a world in another process. The crate needs no `std`, so the link also runs inside a
+//! kernel. With the feature `std` (on by default), worlds can run mechanisms from outside the tree.
 
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
@@ -47,6 +60,5 @@ pub use plan::Plan;
 pub use record::Record;
 pub use routes::{NextHops, Routes};
 pub use series::Series;
-
-/// Bytes of a full IP packet over Ethernet.
-pub const FULL_PACKET: u64 = 1500;
+#[cfg(feature = "std")]
+pub use written::kept;

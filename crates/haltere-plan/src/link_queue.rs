@@ -95,6 +95,12 @@ impl LinkQueue {
 
 const KERNEL: &str = "kernel";
 
+impl Default for LinkQueue {
+    fn default() -> LinkQueue {
+        QueueParams::default_of("drop_tail").expect("the registry holds drop_tail").into()
+    }
+}
+
 impl From<QueueParams> for LinkQueue {
     fn from(params: QueueParams) -> LinkQueue {
         LinkQueue::Ours(params)

@@ -6,6 +6,7 @@
 use crate::fault::Fault;
 use crate::headers::ETHERNET_FRAMING;
 use crate::link_queue::LinkQueue;
+use crate::record::QueueSample;
 use crate::varying::{Burst, Capacity, Varying};
 use alloc::boxed::Box;
 use alloc::format;
@@ -30,8 +31,8 @@ pub use crate::app::{AppPlan, TcpPlan};
 pub use crate::rng::DurationDistribution;
 use crate::rng::Rng;
 
-/// One run, explicit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One run in which every value is resolved and every random value of the experiment is drawn.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// The random seed, from which every component's random stream follows.
     pub seed: u64,
@@ -45,14 +46,13 @@ pub struct Plan {
     pub nodes: Vec<String>,
     /// The links, one for each direction.
     pub links: Vec<LinkPlan>,
-    /// The flows.
+    /// The flows that are there from the start; one that stands for an arrival process counts as one.
     pub flows: Vec<FlowPlan>,
     /// If several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the
     /// seed (see [`Routes::spread`](crate::Routes::spread)). Else all flows take the same.
     pub ecmp: bool,
     /// Changes of the routes during the run, in order of time. Until the first one packets take the routes over all
     /// links.
-    #[serde(default)]
     pub reroutes: Vec<Reroute>,
     /// What is sampled, and how often.
     pub measure: Measure,
@@ -84,19 +84,7 @@ impl Plan {
     /// flows and no samples. Set another value with struct update: `Plan { seed, ..Plan::new(nodes, links, flows, end)
     /// }`.
     pub fn new(nodes: Vec<String>, links: Vec<LinkPlan>, flows: Vec<FlowPlan>, end: Time) -> Plan {
-        Plan {
-            seed: 1,
-            end,
-            warmup: Time::ZERO,
-            framing: ETHERNET_FRAMING,
-            nodes,
-            links,
-            flows,
-            ecmp: false,
-            reroutes: Vec::new(),
-            measure: Measure::default(),
-            outside: Outside::NONE,
-        }
+        Plan { seed: 1, end, framing: ETHERNET_FRAMING, nodes, links, flows, ..Plan::default() }
     }
     /// What the run gives each part that it makes.
     pub fn origin(&self) -> Origin {
@@ -106,6 +94,12 @@ impl Plan {
     pub fn measured_until(&self) -> Time {
         self.measure.until.map_or(self.end, |until| until.min(self.end))
     }
+    /// The mean over the interval before a sample of what its link could carry, in bit/s. `None`: packets take no time.
+    pub fn capacity_before(&self, sample: &QueueSample) -> Option<f64> {
+        let interval = self.measure.queues?;
+        let bits = self.links[sample.link as usize].capacity(sample.at.saturating_sub(interval), sample.at)?;
+        Some(bits / interval.as_secs_f64())
+    }
     /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
     pub fn node_names(count: usize) -> Vec<String> {
         (0..count).map(|i| format!("n{i}")).collect()
@@ -113,7 +107,7 @@ impl Plan {
 }
 
 /// One direction of a link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LinkPlan {
     /// Name for results and seeds, e.g. `n2>n3`.
     pub name: String,
@@ -169,10 +163,8 @@ pub struct Impairments {
     /// Packets that the line loses, in ascending order. The first packet that it takes has number 1.
     pub lose: Vec<u64>,
     /// Loss in bursts. `None`: no such loss.
-    #[serde(default)]
     pub gilbert_elliott: Option<GilbertElliott>,
     /// When the link is down, in order of time: it loses what is on the line or in flight then.
-    #[serde(default)]
     pub failures: Vec<Failure>,
 }
 
@@ -215,26 +207,7 @@ impl LinkPlan {
     /// The link `n0>n1` from node `from` to node `to`, with a rate, a delay and a queue and no other property. Set
     /// others with struct update: `LinkPlan { loss, ..LinkPlan::plain(...) }`.
     pub fn plain(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: impl Into<LinkQueue>) -> LinkPlan {
-        LinkPlan {
-            name: format!("n{from}>n{to}"),
-            from,
-            to,
-            rate,
-            delay,
-            varying: None,
-            jitter: Dur::ZERO,
-            loss: Prob::ZERO,
-            queue: queue.into(),
-            ring: None,
-            handover_at_start: false,
-            burst: Bytes::ZERO,
-            mpu: Bytes::ZERO,
-            impairments: None,
-            watched: false,
-            count_depths: false,
-            emits_at: None,
-            rtt: None,
-        }
+        LinkPlan { name: format!("n{from}>n{to}"), from, to, rate, delay, queue: queue.into(), ..LinkPlan::default() }
     }
     /// Index of the node at which packets start that the queue emits.
     pub fn emission_node(&self) -> usize {
@@ -257,7 +230,7 @@ impl LinkPlan {
     }
 }
 
-/// One flow.
+/// A flow: who sends to whom, when, and what it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowPlan {
     /// Name for results and seeds: that of its traffic entry (`bulk1`). If the entry has several flows, the nodes
@@ -274,7 +247,6 @@ pub struct FlowPlan {
     /// When its application stops, if before the end.
     pub stop: Option<Time>,
     /// The DSCP of its packets.
-    #[serde(default)]
     pub dscp: u8,
     /// What it does: the explicit plan of its traffic kind.
     pub app: AppPlan,
@@ -297,7 +269,6 @@ impl FlowPlan {
 
 /// What is measured. The default is nothing but counters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Measure {
     /// Interval of the watched queues' time series. `None`: not at all.
     pub queues: Option<Dur>,

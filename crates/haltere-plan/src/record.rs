@@ -6,7 +6,7 @@ mod delay;
 mod sender;
 
 pub use delay::{DelayOf, DelayRecord, PacketFate, PacketRecord, StateOf, StateSample};
-pub use sender::{SenderEvent, SenderView};
+pub use sender::{SenderEvent, SenderView, sender_values};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,23 +34,16 @@ pub struct Record {
     /// requests of each flow of the plan.
     pub completions: Vec<Completion>,
     /// Web pages, each flow in order of time.
-    #[serde(default)]
     pub pages: Vec<PageRecord>,
     /// Segments of video, each flow in order of time.
-    #[serde(default)]
     pub segments: Vec<SegmentRecord>,
     /// Telephone calls, one a flow.
-    #[serde(default)]
     pub voices: Vec<VoiceRecord>,
     /// Programs, each flow's server before its client.
-    #[serde(default)]
     pub programs: Vec<ProgramRecord>,
     /// Connections of programs, as the network saw them.
-    #[serde(default)]
     pub sockets: Vec<SocketRecord>,
-    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is
-    /// between.
-    #[serde(default)]
+    /// The end of the warm-up and the start of the cool-down. A row for a whole flow counts what happened between them.
     pub measured: (Time, Time),
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
@@ -95,7 +88,6 @@ pub struct FlowRecord {
     /// What the sender's endpoint had counted at the end of the warm-up (TCP).
     pub sender_at_warmup: Option<SenderCounts>,
     /// What it had counted at the end of the measured window, if that is before the end of the run (TCP).
-    #[serde(default)]
     pub sender_at_until: Option<SenderCounts>,
 }
 
@@ -104,15 +96,15 @@ pub struct FlowRecord {
 pub struct SenderCounts {
     /// Segments sent with payload, retransmissions included.
     pub segments_sent: u64,
-    /// Segments retransmitted.
+    /// Segments that were sent again.
     pub retransmissions: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts that fired.
     pub timeouts: u64,
     /// Recovery episodes begun by loss.
     pub recoveries: u64,
     /// Reductions answering an ECN echo.
     pub ecn_reductions: u64,
-    /// Segments delivered.
+    /// Segments that the receiver has acknowledged, cumulatively or selectively.
     pub delivered: u64,
     /// Segments delivered with a CE mark (as far as the echo tells).
     pub delivered_ce: u64,
@@ -132,7 +124,7 @@ impl From<&Info> for SenderCounts {
     }
 }
 
-/// One FTP task.
+/// One FTP task: a file that is uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// Index of its flow.
@@ -149,7 +141,7 @@ pub struct TaskRecord {
     pub failures: u32,
 }
 
-/// A web page.
+/// A web page that a user fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
     /// Index of its flow.
@@ -158,7 +150,7 @@ pub struct PageRecord {
     pub start: Time,
     /// When its last object was there; [`Time::NEVER`]: the run ended before.
     pub end: Time,
-    /// Its objects.
+    /// How many objects it has.
     pub objects: u32,
     /// Bytes of those objects that are there.
     pub bytes: u64,
@@ -171,7 +163,7 @@ pub struct SegmentRecord {
     pub flow: u32,
     /// The bitrate at which it is encoded.
     pub bitrate: haltere_units::Rate,
-    /// Its size.
+    /// Bytes of the segment.
     pub bytes: u64,
     /// When it was asked for.
     pub start: Time,
@@ -237,15 +229,15 @@ pub struct Output {
 /// The packets of one connection in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketRecord {
-    /// Index of the node that sent. `u32::MAX`: the row counts all connections beyond the 4096 that are counted one by one.
+    /// Index of the node that sent. `u32::MAX`: the row counts all connections beyond the 4096 that have a row each.
     pub from: u32,
     /// Index of the node that received.
     pub to: u32,
     /// The IP protocol number.
     pub protocol: u8,
-    /// The sender's port.
+    /// Port of the host that sent, or 0.
     pub from_port: u16,
-    /// The receiver's port.
+    /// Port of the host that received, or 0.
     pub to_port: u16,
     /// Packets that came from the sender.
     pub sent: u64,
@@ -257,6 +249,12 @@ pub struct SocketRecord {
     pub payload: u64,
     /// Of this, payload after the warm-up.
     pub payload_after_warmup: u64,
+    /// Delivered packets whose time in the network is known.
+    pub timed: u64,
+    /// Sum of their times in queues and in transmission: from host to host, less the delay of the links.
+    pub sojourn_sum: Dur,
+    /// The longest of these times.
+    pub sojourn_max: Dur,
 }
 
 /// A flow that started during the run, or a response to a request.
@@ -270,13 +268,13 @@ pub struct Completion {
     pub to: u32,
     /// Segments that were sent again.
     pub retransmissions: u32,
-    /// Bytes of payload.
+    /// Bytes of payload that it was to send.
     pub bytes: u64,
     /// When it began to open.
     pub start: Time,
     /// When its last byte was delivered to the application; [`Time::NEVER`]: not before the run ended.
     pub end: Time,
-    /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data,
+    /// The least time that it takes on its path without other traffic: the handshake and the propagation of its data,
     /// and the time of all its bytes, headers included, on the slowest link, of its first packet on the others. A
     /// response has the propagation of its request instead of the handshake.
     pub ideal: Dur,
@@ -285,7 +283,7 @@ pub struct Completion {
 /// What passed one link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
-    /// The whole run.
+    /// Counters of the whole run.
     pub total: LinkCounters,
     /// After warm-up and in the measured window only.
     pub after_warmup: LinkCounters,
@@ -355,7 +353,6 @@ pub struct LinkCounters {
     /// Packets lost on the line.
     pub lost: u64,
     /// Packets that the line delivered twice.
-    #[serde(default)]
     pub duplicated: u64,
     /// Integral over time of the packets waiting in the queue, in packet-nanoseconds.
     pub packet_ns: u128,
@@ -366,13 +363,13 @@ pub struct LinkCounters {
 /// One flow at one instant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSample {
-    /// When.
+    /// When the sample was taken.
     pub at: Time,
     /// Which flow (index in the plan).
     pub flow: u32,
     /// Payload bytes delivered to the application so far.
     pub received: u64,
-    /// The sender's endpoint.
+    /// What the sender's endpoint shows of itself.
     pub sender: Info,
     /// Inner variables of the congestion control: name and value.
     #[serde(with = "crate::written")]
@@ -382,7 +379,7 @@ pub struct FlowSample {
 /// One queue at one instant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueueSample {
-    /// When.
+    /// When the sample was taken.
     pub at: Time,
     /// Which link (index in the plan).
     pub link: u32,
@@ -406,7 +403,7 @@ pub struct QueueSample {
 /// One path of a multipath connection at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PathSample {
-    /// When.
+    /// When the sample was taken.
     pub at: Time,
     /// Which flow (index in the plan).
     pub flow: u32,
@@ -416,13 +413,13 @@ pub struct PathSample {
     pub info: PathInfo,
 }
 
-/// One answered ping.
+/// An echo request that was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PingSample {
     /// When the request left.
     pub at: Time,
     /// Which flow (index in the plan).
     pub flow: u32,
-    /// Its round-trip time.
+    /// Time from the request to its reply.
     pub rtt: Dur,
 }

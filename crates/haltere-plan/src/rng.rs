@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The distribution of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum DurationDistribution {
-    /// Always this long.
+    /// The same duration each time.
     Constant(Dur),
     /// Exponential with this mean.
     Exponential(Dur),
@@ -63,7 +63,7 @@ impl Rng {
         }
         Rng { state }
     }
-    /// 64 random bits.
+    /// The next 64 random bits of the stream.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.state;

@@ -1,7 +1,7 @@
 //! Which links a packet takes: the fewest, of these the least delay, of these the first in the plan.
 //!
-//! The laboratory tells round-trip times and unreachable hosts by it, and worlds send packets by it. Hosts with one
-//! link are followed to the core first and paths through the core are remembered, so a dumbbell of 10,000 pairs costs
+//! The laboratory computes round-trip times and finds unreachable hosts with it, and worlds send packets by it. Hosts with
+//! one link are followed to the core first and paths through the core are remembered, so a dumbbell of 10,000 pairs costs
 //! one search.
 
 use crate::plan::Plan;
@@ -70,7 +70,6 @@ impl Adjacency {
         let own = self.starts[node] as usize..self.starts[node + 1] as usize;
         self.links[own].iter().map(|&(link, other)| (link as usize, other as usize))
     }
-    /// The only one.
     fn only(&self, node: usize) -> Option<(usize, usize)> {
         let mut all = self.of(node);
         if all.len() == 1 { all.next() } else { None }

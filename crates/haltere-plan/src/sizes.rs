@@ -38,7 +38,7 @@ pub const CACHE: &str = include_str!("sizes/cache.txt");
 pub type TableFault = (String, String);
 
 impl SizeDistribution {
-    /// Always this size.
+    /// The distribution in which all flows have this size.
     pub fn constant(bytes: Bytes) -> SizeDistribution {
         SizeDistribution::Table([(bytes.as_f64(), 1.0)].into())
     }

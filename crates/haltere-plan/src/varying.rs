@@ -28,10 +28,8 @@ pub struct Varying {
     /// Propagation time where it changes.
     pub delay: Option<Steps<Dur>>,
     /// Probability of loss where it changes, of packets that leave the line then.
-    #[serde(default)]
     pub loss: Option<Steps<Prob>>,
     /// Packets that may wait in the discipline where that changes: one that arrives then and finds so many is dropped.
-    #[serde(default)]
     pub limit: Option<Steps<u32>>,
 }
 
@@ -49,7 +47,7 @@ pub enum Capacity {
     Constant(Option<Rate>),
     /// A rate that changes in steps.
     Schedule(Steps<Rate>),
-    /// Instants that deliver.
+    /// Instants, each of which delivers some bytes.
     Trace(Trace),
 }
 
@@ -108,7 +106,7 @@ impl<T: Copy> Steps<T> {
 /// What an idle line saves up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Burst {
-    /// So many bytes.
+    /// Bytes that take no time after an idle time.
     pub bytes: Bytes,
     /// Their time on the line at the link's rate.
     pub time: Dur,
@@ -258,11 +256,7 @@ impl Line {
     }
     /// A line of constant rate and delay.
     pub fn plain(rate: Option<Rate>, delay: Dur) -> Line {
-        Line {
-            transmitter: Transmitter::Constant(Serialisation::new(rate)),
-            delay: Delay::Constant(delay),
-            limit: None,
-        }
+        Line::new(&Varying::of(Capacity::Constant(rate)), delay)
     }
     /// When a line that is free at `at` takes a packet out of the queue. Times never go back.
     pub fn ready(&mut self, at: Time) -> Time {

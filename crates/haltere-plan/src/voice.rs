@@ -1,12 +1,16 @@
-//! One direction of a telephone call: when its packets leave, and what the listener hears of them. Source: ITU-T G.107
-//! (2015) for the rating R, its loss term (equation 7-29, random loss) and the opinion score (annex B); R. Cole and J.
-//! Rosenbluth, "Voice over IP performance monitoring", ACM SIGCOMM Computer Communication Review 31(2), 2001, for the
-//! delay term. Model: R = 93.2 - Id - Ie_eff. Of the one-way delay d in ms, from mouth to ear: Id = 0.024 d + 0.11 (d -
-//! 177.3) H(d - 177.3). Of the lost part P in per cent, late packets included: Ie_eff = Ie + (95 - Ie) P / (P + Bpl).
-//! The score is MOS = 1 + 0.035 R + 7e-6 R (R - 60) (100 - R), at least 1 and at most 4.5. The playout buffer is fixed:
-//! the first packet is played `playout` after it arrives, and each later one at its own time from there; who comes
-//! later is lost to the listener. Units: ms inside of the formulas. Known problems: losses count as random, a burst as
-//! so many losses; echo is left out.
+//! One direction of a telephone call: when its packets leave, and what the listener hears of them.
+//!
+//! Source: ITU-T G.107 (2015) for the rating R, its loss term (equation 7-29, random loss) and the opinion score (annex
+//! B); R. Cole and J. Rosenbluth, "Voice over IP performance monitoring", ACM SIGCOMM Computer Communication Review 31(2),
+//! 2001, for the delay term.
+//!
+//! Model: R = 93.2 - Id - Ie_eff. Id = 0.024 d + 0.11 (d - 177.3) H(d - 177.3), where d is the one-way delay from mouth to
+//! ear in ms. Ie_eff = Ie + (95 - Ie) P / (P + Bpl), where P is the percentage of packets that are lost or late. The score
+//! is MOS = 1 + 0.035 R + 7e-6 R (R - 60) (100 - R), at least 1 and at most 4.5. The playout buffer is fixed: the first
+//! packet is played `playout` after it arrives, and each later one at its own time from there. A packet that arrives after
+//! its time is lost to the listener.
+//!
+//! Units: ms in the formulas. Known problems: losses count as random, however bursty they are; echo is left out.
 
 use crate::app::positive_span;
 use crate::app::voip::VoipPlan;
@@ -73,7 +77,7 @@ impl Voice {
         let (mut last, mut jitter, mut sum) = (None::<f64>, 0.0, 0.0);
         for (number, &delay) in self.delays.iter().enumerate() {
             let left = self.left(number as u64);
-            // Of the last packets nobody knows whether they will arrive in time.
+            // It is not known whether the last packets would have arrived in time.
             if left < from || left + played > end {
                 continue;
             }
@@ -96,7 +100,6 @@ impl Voice {
         heard.mos = score(heard.rating);
         heard
     }
-    /// Nothing arrived.
     fn silence(&self, flow: u32, from: Time, end: Time) -> VoiceRecord {
         let sent = (0..self.sent()).filter(|&number| (from..end).contains(&self.left(number))).count() as u64;
         let rating = rating(&self.plan, self.plan.playout + self.plan.codec_delay, sent, sent);

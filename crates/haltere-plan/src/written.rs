@@ -13,7 +13,6 @@ pub(crate) fn serialize<S: Serializer>(values: &Vec<(&'static str, f64)>, to: S)
     list.end()
 }
 
-/// What [`serialize`] wrote. A record's names live as long as the program: each is kept once.
 pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<(&'static str, f64)>, D::Error> {
     let pairs = <Vec<(alloc::string::String, u64)> as serde::Deserialize>::deserialize(from)?;
     Ok(pairs.into_iter().map(|(name, bits)| (kept(&name), f64::from_bits(bits))).collect())
@@ -24,8 +23,13 @@ fn kept(name: &str) -> &'static str {
     alloc::boxed::Box::leak(name.into())
 }
 
+/// The text for as long as the program runs; each is kept once.
+///
+/// The names of inner variables are `&'static str`, because those of the tree's mechanisms are literals, which time series
+/// hold by the million. A name that was read, or that a class in another language shows, has no owner that lives as long
+/// as a record, so this set is the process's. It has one entry a name.
 #[cfg(feature = "std")]
-fn kept(name: &str) -> &'static str {
+pub fn kept(name: &str) -> &'static str {
     use alloc::collections::BTreeSet;
     static NAMES: std::sync::Mutex<BTreeSet<&'static str>> = std::sync::Mutex::new(BTreeSet::new());
     // A panic elsewhere cannot leave the set half changed.

@@ -6,7 +6,6 @@ use haltere_capture::{CaptureError, Watch, correlate, replay};
 use haltere_lab::open_regular;
 use haltere_queue::classify::ClassifierParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
-use haltere_units::Bytes;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use std::fs::File;
@@ -44,23 +43,6 @@ fn watch(progress: Option<&Progress>, total: u64) -> Watch<'_> {
     Watch { read: progress.map(|p| &p.at_ns), cancel: progress.map(|p| &p.cancelled), before: 0 }
 }
 
-/// Options of the classifiers; defaults are those of [`replay::Options`].
-#[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Asked {
-    classifiers: Vec<ClassifierParams>,
-    short: Bytes,
-    draws: u32,
-    seed: u64,
-}
-
-impl Default for Asked {
-    fn default() -> Asked {
-        let replay::Options { classifiers, short, draws, seed, .. } = replay::Options::default();
-        Asked { classifiers, short, draws, seed }
-    }
-}
-
 /// What `capture_classify` and `capture_correlate` do without options, as JSON: an object for each.
 #[pyfunction]
 pub(crate) fn capture_defaults() -> PyResult<String> {
@@ -81,12 +63,12 @@ pub(crate) fn capture_classify(
     options: &str,
     progress: Option<&Bound<'_, Progress>>,
 ) -> PyResult<String> {
-    let Asked { classifiers, short, draws, seed } = self::options(options)?;
+    let mut asked: replay::Options = self::options(options)?;
+    asked.outside = crate::outside::languages().clone();
     let progress = progress.map(|p| p.get());
     py.detach(|| {
         let (file, size) = opened(path)?;
         let watch = watch(progress, size);
-        let asked = replay::Options { classifiers, short, draws, seed, outside: crate::outside::languages().clone() };
         let report = guard(|| replay::classify(file, &asked, watch))?;
         json(&report.map_err(|error| told(path, error))?)
     })

@@ -25,7 +25,8 @@ pub(crate) mod kernel {
 
     refused! {
         "world must be sim here, got kernel; a guest kernel needs Linux on x86-64";
-        fn kernel_check(scenario: &Bound<'_, Scenario>, controls: Vec<String>) -> ();
+        #[pyo3(signature = (scenario, controls, accurate_ecn = false))]
+        fn kernel_check(scenario: &Bound<'_, Scenario>, controls: Vec<String>, accurate_ecn: bool) -> ();
         #[pyo3(signature = (scenario, seed, vmlinux, guest, options = "{}", progress = None))]
         fn kernel_run(scenario: &Bound<'_, Scenario>, seed: u64, vmlinux: String, guest: String, options: &str,
             progress: Option<&Bound<'_, Progress>>) -> Run;

@@ -35,7 +35,7 @@ pub(crate) fn run(error: RunError) -> PyErr {
 /// unchanged.
 fn outside(fault: &Fault) -> PyErr {
     let text = fault.to_string();
-    let Some(cause) = crate::outside::cause(fault) else { return HaltereError::new_err(text) };
+    let Some(cause) = crate::outside::fault::cause(fault) else { return HaltereError::new_err(text) };
     Python::attach(|py| {
         let cause = cause.clone_ref(py);
         if !cause.is_instance_of::<PyException>(py) {

@@ -119,7 +119,7 @@ impl Gym {
         let values = values.to_vec(py)?;
         let width = {
             let gym = self.lock();
-            gym.len() * gym.spec().agents() * gym.spec().action().spec().width
+            gym.len() * gym.spec().agents * gym.spec().action.spec().width
         };
         length("actions", values.len(), width)?;
         if let Some(value) = values.iter().find(|value| !value.is_finite()) {
@@ -132,7 +132,7 @@ impl Gym {
         let (mut row, mut count, mut flag);
         {
             let gym = self.lock();
-            let agents = gym.len() * gym.spec().agents();
+            let agents = gym.len() * gym.spec().agents;
             row = vec![0.0; agents * gym.spec().fields().len()];
             count = vec![0; agents * gym.spec().counters().len()];
             flag = vec![0; agents];

@@ -24,14 +24,20 @@ fn told(lab: &Lab, error: BootError) -> PyErr {
     }
 }
 
-/// Whether a guest kernel with those congestion controls can run the scenario (its sweep left aside); raises
+/// Whether a guest kernel with those congestion controls, and with accurate ECN or without, can run the scenario (its sweep left aside); raises
 /// `InputError` if not.
 #[pyfunction]
-pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, controls: Vec<String>) -> PyResult<()> {
+#[pyo3(signature = (scenario, controls, accurate_ecn = false))]
+pub(crate) fn kernel_check(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    controls: Vec<String>,
+    accurate_ecn: bool,
+) -> PyResult<()> {
     let scenario = scenario.get();
     py.detach(|| {
         let plan = scenario.plan(0)?;
-        guard(|| haltere_wire::check_for(&plan, &controls.join(" ")))?.map_err(|e| match e {
+        guard(|| haltere_wire::check_for(&plan, &controls.join(" "), accurate_ecn))?.map_err(|e| match e {
             WireError::Refused(fault) => error::input(scenario.lab.refuse(*fault)),
             other => InputError::new_err(other.to_string()),
         })?;

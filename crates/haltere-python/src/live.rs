@@ -4,12 +4,11 @@ use crate::error::{self, HaltereError, InputError, guard};
 use crate::run::{Progress, Run};
 use crate::scenario::Scenario;
 use haltere_plan::Plan;
-use haltere_plan::record::{FlowSample, PingSample, QueueSample};
+use haltere_plan::record::{FlowSample, PingSample, QueueSample, sender_values};
 use haltere_sim::{Fresh, Live as Sim, RunControl, RunError};
-use haltere_transport::Info;
 use haltere_units::{Dur, Probe, Time};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A run that is watched and changed while it goes on. Without changes it gives the results of `run`.
@@ -84,7 +83,7 @@ impl Live {
     fn flow_state(&self, flow: usize) -> PyResult<Vec<Value>> {
         let held = self.lock();
         let state = held.as_ref().ok_or_else(finished)?.flow_state(flow);
-        Ok(state.map_or_else(Vec::new, |(info, control)| [sender(&info), values(&control)].concat()))
+        Ok(state.map_or_else(Vec::new, |(info, control)| [sender_values(&info), values(&control)].concat()))
     }
     /// From now on `scenario` holds: links may have another rate, delay (both also in their course), jitter, loss and
     /// discipline, flows may be added after those there are, and a flow may get an earlier stop. Raises `InputError`
@@ -130,11 +129,13 @@ fn seconds(at: Time) -> f64 {
     at.as_ns() as f64 / 1e9
 }
 
-fn column<'py, S, T>(py: Python<'py>, rows: &[S], value: impl Fn(&S) -> T) -> PyResult<Bound<'py, PyList>>
-where
-    T: IntoPyObject<'py>,
-{
-    PyList::new(py, rows.iter().map(value).collect::<Vec<_>>())
+/// A mapping of columns, each a list with a value for each of `rows`.
+macro_rules! columns {
+    ($py:ident, $rows:ident; $($name:literal: $value:expr;)+) => {{
+        let out = PyDict::new($py);
+        $(out.set_item($name, $rows.iter().map($value).collect::<Vec<_>>())?;)+
+        out
+    }};
 }
 
 /// An inner value: name, unit, number.
@@ -144,17 +145,6 @@ fn values(probe: &Probe) -> Vec<Value> {
     probe.values().to_vec()
 }
 
-/// What every sender has, whatever its control.
-fn sender(info: &Info) -> Vec<Value> {
-    // Before the first loss there is no threshold.
-    let ssthresh = Some(info.ssthresh.as_f64()).filter(|bytes| *bytes < 1e12);
-    let rate = info.pacing_rate.map(|rate| rate.as_bps_f64());
-    let spans = [("srtt", info.srtt), ("rto", info.rto)].map(|(name, span)| (name, "s", span.as_secs_f64()));
-    let bytes = [("cwnd", info.cwnd), ("in_flight", info.in_flight)].map(|(name, bytes)| (name, "B", bytes.as_f64()));
-    let some = [ssthresh.map(|bytes| ("ssthresh", "B", bytes)), rate.map(|rate| ("pacing_rate", "bit/s", rate))];
-    bytes.into_iter().chain(some.into_iter().flatten()).chain(spans).collect()
-}
-
 /// Inner variables, one mapping a sample.
 fn vars<'py>(py: Python<'py>, values: &[(&'static str, f64)]) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
@@ -162,42 +152,35 @@ fn vars<'py>(py: Python<'py>, values: &[(&'static str, f64)]) -> PyResult<Bound<
     Ok(out)
 }
 
-/// Means over the interval before each sample of what the link could carry, in bit/s; `None` if packets take no time.
-fn capacity(plan: &Plan, sample: &QueueSample) -> Option<f64> {
-    let interval = plan.measure.queues?;
-    let bits = plan.links[sample.link as usize].capacity(sample.at.saturating_sub(interval), sample.at)?;
-    Some(bits / interval.as_secs_f64())
-}
-
 fn columns_of_queues<'py>(py: Python<'py>, rows: &[QueueSample], plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
-    out.set_item("link", column(py, rows, |s| s.link)?)?;
-    out.set_item("packets", column(py, rows, |s| s.packets + s.ring_packets)?)?;
-    out.set_item("bytes", column(py, rows, |s| s.bytes)?)?;
-    out.set_item("dropped", column(py, rows, |s| s.dropped)?)?;
-    out.set_item("marked", column(py, rows, |s| s.marked)?)?;
-    out.set_item("sent_bytes", column(py, rows, |s| s.sent_bytes)?)?;
-    out.set_item("capacity", column(py, rows, |s| capacity(plan, s))?)?;
-    let inner = rows.iter().map(|s| vars(py, &s.vars)).collect::<PyResult<Vec<_>>>()?;
-    out.set_item("vars", inner)?;
+    let out = columns! { py, rows;
+        "t": |s| seconds(s.at);
+        "link": |s| s.link;
+        "packets": |s| s.packets + s.ring_packets;
+        "bytes": |s| s.bytes;
+        "dropped": |s| s.dropped;
+        "marked": |s| s.marked;
+        "sent_bytes": |s| s.sent_bytes;
+        "capacity": |s| plan.capacity_before(s);
+    };
+    out.set_item("vars", rows.iter().map(|s| vars(py, &s.vars)).collect::<PyResult<Vec<_>>>()?)?;
     Ok(out)
 }
 
 fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample], inner: &[u32]) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
-    out.set_item("flow", column(py, rows, |s| s.flow)?)?;
-    out.set_item("received", column(py, rows, |s| s.received)?)?;
-    out.set_item("cwnd", column(py, rows, |s| s.sender.cwnd.as_u64())?)?;
-    out.set_item("in_flight", column(py, rows, |s| s.sender.in_flight.as_u64())?)?;
-    out.set_item("delivered", column(py, rows, |s| s.sender.delivered * s.sender.mss.as_u64())?)?;
-    out.set_item("srtt_s", column(py, rows, |s| s.sender.srtt.as_secs_f64())?)?;
-    out.set_item("retransmissions", column(py, rows, |s| s.sender.retransmissions)?)?;
+    let out = columns! { py, rows;
+        "t": |s| seconds(s.at);
+        "flow": |s| s.flow;
+        "received": |s| s.received;
+        "cwnd": |s| s.sender.cwnd.as_u64();
+        "in_flight": |s| s.sender.in_flight.as_u64();
+        "delivered": |s| s.sender.delivered * s.sender.mss.as_u64();
+        "srtt_s": |s| s.sender.srtt.as_secs_f64();
+        "retransmissions": |s| s.sender.retransmissions;
+    };
     let values = |s: &FlowSample| {
-        let mut all: Vec<_> = sender(&s.sender).into_iter().map(|(name, _, value)| (name, value)).collect();
-        all.extend_from_slice(&s.control);
-        vars(py, &all)
+        let common = sender_values(&s.sender).into_iter().map(|(name, _, value)| (name, value));
+        vars(py, &common.chain(s.control.iter().copied()).collect::<Vec<_>>())
     };
     let values = rows.iter().map(|s| inner.contains(&s.flow).then(|| values(s)).transpose());
     out.set_item("vars", values.collect::<PyResult<Vec<_>>>()?)?;
@@ -205,9 +188,9 @@ fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample], inner: &[u32]) ->
 }
 
 fn columns_of_pings<'py>(py: Python<'py>, rows: &[PingSample]) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
-    out.set_item("flow", column(py, rows, |s| s.flow)?)?;
-    out.set_item("rtt_s", column(py, rows, |s| s.rtt.as_secs_f64())?)?;
-    Ok(out)
+    Ok(columns! { py, rows;
+        "t": |s| seconds(s.at);
+        "flow": |s| s.flow;
+        "rtt_s": |s| s.rtt.as_secs_f64();
+    })
 }

@@ -22,7 +22,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The run of that plan begins; `None`: nobody watches it.
+    /// The run of that plan begins. `None`: its progress is not watched.
     pub(crate) fn begin(progress: Option<&Progress>, plan: &Plan) {
         if let Some(progress) = progress {
             progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);

@@ -1,10 +1,12 @@
-//! What a packet costs in each discipline, in ns, and over CoDel's: `cargo run --release -p haltere-queue --example cost`.
+//! What a packet costs in each discipline, in ns, and over CoDel's: `cargo run --release -p haltere-queue --example
+//! cost`.
 //!
-//! Sixteen flows keep about 32 packets in the queue, the time goes on as on a link of 1 Gbit/s, and each packet is enqueued and dequeued.
-//! Shapers have a rate above the link's, so that they withhold nothing. The disciplines take turns, and the figure is the least of fifteen
-//! runs.
+//! Sixteen flows keep about 32 packets in the queue, the time goes on as on a link of 1 Gbit/s, and each packet is
+//! enqueued and dequeued. Shapers have a rate above the link's, so that they withhold nothing. The disciplines take
+//! turns, and the figure is the least of fifteen runs.
 //!
-//! `cost PACKETS NAME` plays so many packets to one discipline, `cost names` lists them: for `benches/costs.py`, which counts instructions.
+//! `cost PACKETS NAME` plays so many packets to one discipline, `cost names` lists them: for `benches/costs.py`, which
+//! counts instructions.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 

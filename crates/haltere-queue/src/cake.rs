@@ -1,6 +1,5 @@
 //! CAKE: common applications kept enhanced. A shaper, tins by DSCP, fair queuing by host and flow, and COBALT in each
 //! queue.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a packet goes to the tin of its DSCP and there to the queue of its flow. The shaper says when the next packet
 //! may leave: the packet before takes `length / bandwidth`, with what the link adds to it. It saves up nothing, so it
 //! has no bursts.
@@ -29,127 +28,101 @@ use alloc::vec::Vec;
 use cobalt::Config;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
 use link::{Lengths, part_of, quantum, time_for};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tin::{Rules, Tin};
 
-/// Shaper, priorities, fair queuing by host and flow, and active queue management in one discipline for home gateways.
-///
-/// It shapes to `bandwidth`, so that the queue is here and not in the modem. Each tin of `diffserv` has a part of the
-/// rate within which it goes first. Hosts share a tin equally, and flows their host's share.
-///
-/// Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: a comprehensive queue management solution for
-/// home gateways", IEEE LANMAN 2018. Names and defaults are those of tc-cake(8).
-///
-/// Deviations: what Linux has and the paper has not: a sparse flow counts for its host once it is a bulk flow, and an
-/// empty flow is kept until its COBALT state is at rest. Square roots are exact. `limit` counts packet lengths; Linux
-/// counts buffer memory. `overhead` is added to the length with the link's framing. Only an acknowledgement without
-/// data makes an older one redundant; in Linux a segment with data does, too. `nat`, `wash`, `ingress`,
-/// `autorate-ingress`, `precedence` and `diffserv8` are left out.
-///
-/// Known problems: in the kernel world and in captures packets do not show their acknowledgement numbers, so the ACK
-/// filter does nothing there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Rate of the shaper, above 0. Left out: no shaper (`unlimited`), and tins take turns by their parts.
-    pub bandwidth: Option<Rate>,
-    /// How many tins there are, and which packets are in each.
-    pub diffserv: Diffserv,
-    /// What has a queue of its own, and who shares a tin equally.
-    pub isolation: Isolation,
-    /// Round-trip time of the flows, at least 1 us: COBALT's interval. Its target is a twentieth, and 1.5 full packets
-    /// at least.
-    pub rtt: Dur,
-    /// Bytes that the link adds to each packet; may be negative, if `framing` of the link is more than the link behind
-    /// has.
-    pub overhead: i32,
-    /// The least that a packet takes on the link, in bytes. The default is none.
-    pub mpu: u32,
-    /// Whether the link sends cells.
-    pub framing: Framing,
-    /// Whether acknowledgements that a later one contains are dropped.
-    pub ack_filter: AckFilter,
-    /// Whether every queue was late before, as in a router that has run for days. False, as in Linux at the start: the
-    /// second late packet of a queue that was never late is dropped or marked at once, later ones after an interval.
-    pub aged: bool,
-    /// Packet or byte limit of all queues together, above 0. Left out: what the rate carries in four times `rtt`, and 4
-    /// MiB at least; without a rate 15 MB (Linux's `memlimit`).
-    pub limit: Option<Size>,
-}
-
-/// Tins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Diffserv {
-    /// One tin.
-    Besteffort,
-    /// Bulk (CS1, LE; 1/16 of the rate), best effort, voice (CS6, CS7, EF, VA, TOS4; 1/4).
-    Diffserv3,
-    /// Bulk, best effort, video (AF2x to AF4x, CS2, CS3, TOS4; 1/2), voice (CS4 to CS7, EF, VA; 1/4).
-    Diffserv4,
-}
-
-/// What has a queue, and between whom a tin is shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    /// One queue.
-    Flowblind,
-    /// A queue for each source address.
-    Srchost,
-    /// A queue for each destination address.
-    Dsthost,
-    /// A queue for each pair of addresses.
-    Hosts,
-    /// A queue for each flow.
-    Flows,
-    /// A queue for each flow; sources share equally.
-    DualSrchost,
-    /// A queue for each flow; destinations share equally.
-    DualDsthost,
-    /// A queue for each flow; sources and destinations share equally.
-    TripleIsolate,
-}
-
-/// What the link makes of packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Framing {
-    /// Packets as they are.
-    None,
-    /// Whole ATM cells: 53 bytes for 48 (ADSL).
-    Atm,
-    /// PTM: 65 bytes for 64 (VDSL2).
-    Ptm,
-}
-
-/// Which acknowledgements are dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AckFilter {
-    /// None.
-    Off,
-    /// The oldest of those that the newest contains, if there are two at least.
-    On,
-    /// The oldest of those that the newest contains.
-    Aggressive,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            bandwidth: None,
-            diffserv: Diffserv::Diffserv3,
-            isolation: Isolation::TripleIsolate,
-            rtt: Dur::from_ms(100),
-            overhead: 0,
-            mpu: 0,
-            framing: Framing::None,
-            ack_filter: AckFilter::Off,
-            aged: false,
-            limit: None,
-        }
+haltere_units::params! {
+    /// Shaper, priorities, fair queuing by host and flow, and active queue management in one discipline for home
+    /// gateways.
+    ///
+    /// It shapes to `bandwidth`, so that the queue is here and not in the modem. Each tin of `diffserv` has a part of
+    /// the rate within which it goes first. Hosts share a tin equally, and flows their host's share.
+    ///
+    /// Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: a comprehensive queue management solution
+    /// for home gateways", IEEE LANMAN 2018. Names and defaults are those of tc-cake(8).
+    ///
+    /// Deviations: two are Linux's: a sparse flow counts for its host once it is a bulk flow, and an empty flow is kept
+    /// until its COBALT state is at rest. Square roots are exact. `limit` counts packet lengths; Linux counts buffer
+    /// memory. `overhead` is added to the length with the link's framing. Only an acknowledgement without data makes an
+    /// older one redundant; in Linux a segment with data does, too. `nat`, `wash`, `ingress`, `autorate-ingress`,
+    /// `precedence` and `diffserv8` are left out.
+    ///
+    /// Known problems: in the kernel world and in captures packets do not show their acknowledgement numbers, so the
+    /// ACK filter does nothing there.
+    pub struct Params {
+        /// Rate of the shaper, above 0. Left out: no shaper (`unlimited`), and tins take turns by their parts.
+        pub bandwidth: Option<Rate> = None;
+        /// How many tins there are, and which packets are in each.
+        pub diffserv: Diffserv = Diffserv::Diffserv3;
+        /// Which packets share a queue, and which hosts share a tin equally.
+        pub isolation: Isolation = Isolation::TripleIsolate;
+        /// Round-trip time of the flows, at least 1 us: COBALT's interval. Its target is a twentieth, and 1.5 full
+        /// packets at least.
+        pub rtt: Dur = Dur::from_ms(100);
+        /// Bytes that the link adds to each packet. Negative if the link behind adds less than `framing` of this link
+        /// does.
+        pub overhead: i32 = 0;
+        /// Bytes that a packet takes on the link at least (minimum packet unit).
+        pub mpu: u32 = 0;
+        /// How the link frames packets.
+        pub framing: Framing = Framing::None;
+        /// Whether acknowledgements that a later one makes redundant are dropped.
+        pub ack_filter: AckFilter = AckFilter::Off;
+        /// Whether every queue was late before, as in a router that has run for days. False, as in Linux at the start:
+        /// the second late packet of a queue that was never late is dropped or marked at once, later ones after an
+        /// interval.
+        pub aged: bool = false;
+        /// Packet or byte limit of all queues together, above 0. Left out: what the rate carries in four times `rtt`,
+        /// and 4 MiB at least; without a rate 15 MB (Linux's `memlimit`).
+        pub limit: Option<Size> = None;
+    }
+    /// The tins, by rising priority.
+    pub enum Diffserv {
+        /// One tin for all packets.
+        Besteffort,
+        /// Bulk (CS1, LE; 1/16 of the rate), best effort, voice (CS6, CS7, EF, VA, TOS4; 1/4).
+        Diffserv3,
+        /// Bulk, best effort, video (AF2x to AF4x, CS2, CS3, TOS4; 1/2), voice (CS4 to CS7, EF, VA; 1/4).
+        Diffserv4,
+    }
+    /// Which packets share a queue, and which hosts share a tin equally.
+    pub enum Isolation {
+        /// One queue for all packets.
+        Flowblind,
+        /// A queue for each source address.
+        Srchost,
+        /// A queue for each destination address.
+        Dsthost,
+        /// A queue for each pair of addresses.
+        Hosts,
+        /// A queue for each flow.
+        Flows,
+        /// A queue for each flow; sources share equally.
+        #[serde(rename = "dual-srchost")]
+        DualSrchost,
+        /// A queue for each flow; destinations share equally.
+        #[serde(rename = "dual-dsthost")]
+        DualDsthost,
+        /// A queue for each flow; sources and destinations share equally.
+        #[serde(rename = "triple-isolate")]
+        TripleIsolate,
+    }
+    /// How the link frames packets.
+    pub enum Framing {
+        /// Packets as they are.
+        None,
+        /// Whole ATM cells: 53 bytes for 48 (ADSL).
+        Atm,
+        /// PTM: 65 bytes for 64 (VDSL2).
+        Ptm,
+    }
+    /// Which acknowledgements are dropped.
+    pub enum AckFilter {
+        /// No acknowledgement is dropped.
+        Off,
+        /// The oldest of those that the newest makes redundant, if there are at least two.
+        On,
+        /// The oldest of those that the newest makes redundant.
+        Aggressive,
     }
 }
 
@@ -215,11 +188,7 @@ impl<P: Pkt> Cake<P> {
     /// What waits, over all tins.
     #[inline]
     fn count(&mut self) {
-        let sum = |total: Backlog, tin: &Tin<P>| Backlog {
-            packets: total.packets + tin.backlog.packets,
-            bytes: total.bytes + tin.backlog.bytes,
-        };
-        self.total = self.tins.iter().fold(Backlog::default(), sum);
+        self.total = self.tins.iter().map(|tin| tin.backlog).sum();
     }
     /// The tin to be served: with a shaper the highest that is within its part of the rate, else the one that will be
     /// first.
@@ -244,7 +213,7 @@ impl<P: Pkt> Cake<P> {
                 return Some(self.turn);
             }
             if tin.deficit <= 0 {
-                tin.deficit += TIN_QUANTUM >> self.diffserv.tins()[self.turn].shift;
+                tin.deficit += TIN_QUANTUM >> self.diffserv.tins()[self.turn];
             }
             self.turn = (self.turn + 1) % self.tins.len();
         }

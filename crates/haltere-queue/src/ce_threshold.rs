@@ -17,7 +17,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Every packet.
+    /// The selector of all packets.
     pub const ALL: Selector = Selector { value: 0, mask: 0 };
     /// ECT(1), as L4S senders set it (RFC 9331).
     pub const ECT1: Selector = Selector { value: 1, mask: 3 };
@@ -65,7 +65,8 @@ impl schemars::JsonSchema for Selector {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "type": "string", "format": "selector", "pattern": r"^\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*/\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*$",
+            "type": "string", "format": "selector",
+            "pattern": r"^\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*/\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*$",
             "description": "value and mask of the DS field: `0x1/0x3` is ECT(1)"
         })
     }

@@ -1,30 +1,26 @@
 //! CHOKe: RED that drops packets of the flows that fill the queue.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue.
 //! If both are of one flow, both are dropped. Otherwise RED decides.
 //! Units: as RED. Cost: O(1) a packet; a match moves the packets behind it.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, red, red::Red};
 use haltere_units::{ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// RED that compares each arrival with a random packet of the queue and drops both if they are of one flow.
-///
-/// A flow that has more packets in the queue is hit more often, without state for each flow.
-///
-/// Source: Pan, Prabhakar and Psounis 2000. The average and the marks are RED's (`haltere explain red`).
-///
-/// Deviations: one comparison for each arrival, as in Linux; the paper's variant with several is left out.
-///
-/// Known problems: with many flows that do not answer, each is hit as seldom as its share of the queue.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub struct Params {
-    /// Comparisons start at `min`. A match is dropped even if it is ECN-capable.
-    #[serde(flatten)]
-    pub red: red::Base,
+haltere_units::params! {
+    /// RED that compares each arrival with a random packet of the queue and drops both if they are of one flow.
+    ///
+    /// A flow that has more packets in the queue is hit more often, without state for each flow.
+    ///
+    /// Source: Pan, Prabhakar and Psounis 2000. The average and the marks are RED's (`haltere explain red`).
+    ///
+    /// Deviations: one comparison for each arrival, as in Linux; the paper's variant with several is left out.
+    ///
+    /// Known problems: with many unresponsive flows, each is hit only in proportion to its share of the queue.
+    pub struct Params: flattens {
+        /// Comparisons start at `min`. A match is dropped even if it is ECN-capable.
+        #[serde(flatten)]
+        pub red: red::Base = Default::default();
+    }
 }
 
 /// A queue under CHOKe.

@@ -1,5 +1,4 @@
 //! Classed: a classifier, a queue for each of its two classes under any discipline, and a service between them.
-//! Source, deviations and known problems: see [`Params`].
 //! Model:
 //!
 //! ```text
@@ -11,56 +10,46 @@
 //!
 //! Units: packets and bytes as the limits are written. Cost: that of the parts.
 
+use crate::classes::{self, Inner};
 use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, FlowClassifier};
 use crate::service::{ClassService, Service, ServiceParams};
-use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, classes};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, QueueParams};
 use alloc::boxed::Box;
 use haltere_units::{ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Two queues, one for packets of short flows and one for packets of long flows.
-///
-/// A classifier selects the queue of each packet. A service selects the queue that the link serves next. Each queue has
-/// a discipline of its own.
-///
-/// Source: the router of the RAFLE study (S. S. Mussi and M. R. N. Ribeiro, SBRC 2013, section 3): classifier, two
-/// queues, round robin or strict priority.
-///
-/// Deviations: the shared `limit` and `remark` are additions.
-///
-/// Known problems: packets of one flow overtake each other if the classifier moves the flow to the other class. Within
-/// a class they keep their order. The inner variables of the class queues are not in the results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Classifier that separates short from long flows.
-    pub classifier: ClassifierParams,
-    /// Service that selects the next queue.
-    pub service: ServiceParams,
-    /// Discipline of the short flows' queue.
-    pub short: Box<QueueParams>,
-    /// Discipline of the long flows' queue.
-    pub long: Box<QueueParams>,
-    /// Packet or byte limit of both queues together, above 0. A packet beyond it is dropped before it is classified.
-    /// Left out: only the queues' own limits count.
-    pub limit: Option<Size>,
-    /// True: write the class into the packet's DSCP (AF11 short, CS1 long), for routers behind this one.
-    pub remark: bool,
+haltere_units::params! {
+    /// Two queues, one for packets of short flows and one for packets of long flows.
+    ///
+    /// A classifier selects the queue of each packet. A service selects the queue that the link serves next. Each queue
+    /// has a discipline of its own.
+    ///
+    /// Source: the router of the RAFLE study (S. S. Mussi and M. R. N. Ribeiro, SBRC 2013, section 3): classifier, two
+    /// queues, round robin or strict priority.
+    ///
+    /// Deviations: the shared `limit` and `remark` are additions.
+    ///
+    /// Known problems: packets of one flow overtake each other if the classifier moves the flow to the other class.
+    /// Within a class they keep their order. The inner variables of the class queues are not in the results.
+    pub struct Params {
+        /// Classifier that separates short from long flows.
+        pub classifier: ClassifierParams = ClassifierParams::Rafle(Default::default());
+        /// Service that selects the next queue.
+        pub service: ServiceParams = ServiceParams::RoundRobin(Default::default());
+        /// Discipline of the short flows' queue.
+        pub short: Box<QueueParams> = default_queue();
+        /// Discipline of the long flows' queue.
+        pub long: Box<QueueParams> = default_queue();
+        /// Packet or byte limit of both queues together, above 0. A packet beyond it is dropped before it is
+        /// classified. Left out: only the queues' own limits count.
+        pub limit: Option<Size> = None;
+        /// True: write the class into the packet's DSCP (AF11 short, CS1 long), for routers behind this one.
+        pub remark: bool = false;
+    }
 }
 
-impl Default for Params {
-    fn default() -> Params {
-        let drop_tail = || Box::new(QueueParams::DropTail(Default::default()));
-        Params {
-            classifier: ClassifierParams::Rafle(Default::default()),
-            service: ServiceParams::RoundRobin(Default::default()),
-            short: drop_tail(),
-            long: drop_tail(),
-            limit: None,
-            remark: false,
-        }
-    }
+/// Drop tail with its defaults.
+fn default_queue() -> Box<QueueParams> {
+    Box::new(QueueParams::DropTail(Default::default()))
 }
 
 /// A queue for each of two classes, a classifier before them and a service behind them.
@@ -69,9 +58,7 @@ pub struct Classed<P> {
     classifier: Classifier,
     service: Service,
     /// The queues by [`Class::index`].
-    queues: [Box<Queue<P>>; CLASSES],
-    /// The queue had no packet at a dequeue since its last arrival: its discipline knows that it idles.
-    told_idle: [bool; CLASSES],
+    queues: [Inner<P>; CLASSES],
     limit: Bound,
     remark: bool,
     /// Packets by their sender's mark (short, long) and by the classifier's class.
@@ -80,14 +67,13 @@ pub struct Classed<P> {
 
 impl<P: Pkt> Classed<P> {
     /// A queue of these parameters on that link.
-    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let queue = |name, params| Queue::inside(name, params, link).map(Box::new);
+    pub fn new(params: &(impl Clone + Into<Params>), link: &LinkContext) -> Result<Self, ParamError> {
+        let params: Params = params.clone().into();
         Ok(Classed {
             classifier: Classifier::new(&params.classifier, link)?,
             service: Service::new(&params.service, link)?,
-            queues: [queue("short", &params.short)?, queue("long", &params.long)?],
-            told_idle: [false; CLASSES],
-            limit: params.limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))?,
+            queues: [Inner::new("short", &params.short, link)?, Inner::new("long", &params.long, link)?],
+            limit: Bound::optional(params.limit, link)?,
             remark: params.remark,
             verdicts: [[0; CLASSES]; CLASSES],
         })
@@ -98,17 +84,6 @@ impl<P: Pkt> Classed<P> {
             self.verdicts[truth.index()][class.index()] += 1;
         }
         class
-    }
-    /// Which queues hold packets. One that ran empty gets one more dequeue, so that its discipline knows when it idles.
-    fn waiting(&mut self, now: Time, fate: &mut impl Fate<P>) -> [bool; CLASSES] {
-        for (queue, told) in self.queues.iter_mut().zip(&mut self.told_idle) {
-            if !*told && queue.backlog().packets == 0 {
-                let none = queue.dequeue(now, fate);
-                debug_assert!(none.is_none(), "a packet out of an empty queue");
-                *told = true;
-            }
-        }
-        [0, 1].map(|class: usize| self.queues[class].backlog().packets > 0)
     }
 }
 
@@ -121,32 +96,32 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
         if self.remark {
             pkt.set_dscp(class.mark());
         }
-        self.told_idle[class.index()] = false;
         self.queues[class.index()].enqueue(now, pkt, fate);
     }
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
-        let mut waiting = self.waiting(now, fate);
+        let mut waiting = self.queues.each_mut().map(|inner| inner.waits(now, fate));
         while let Some(class) = self.service.pick(waiting) {
-            if let Some(pkt) = self.queues[class].dequeue(now, fate) {
+            if let Some(pkt) = self.queues[class].queue.dequeue(now, fate) {
                 self.service.sent(class, pkt.len(), waiting);
                 return Some(pkt);
             }
-            self.told_idle[class] = true; // its discipline dropped all that it had
+            self.queues[class].knows_idle = true; // its discipline dropped all that it had
             waiting[class] = false;
         }
         None
     }
     fn backlog(&self) -> Backlog {
-        let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
-        Backlog { packets: short.packets + long.packets, bytes: short.bytes + long.bytes }
+        self.queues.iter().map(|inner| inner.queue.backlog()).sum()
     }
-    classes::inner_calls!(this => this.queues.iter(), this.queues.iter_mut());
+    classes::inner_calls!(this =>
+        this.queues.iter().map(|inner| &inner.queue),
+        this.queues.iter_mut().map(|inner| &mut inner.queue));
     fn keeps_flow_order(&self) -> bool {
         FlowClassifier::<P>::is_constant_per_flow(&self.classifier)
-            && self.queues.iter().all(|queue| queue.keeps_flow_order())
+            && self.queues.iter().all(|inner| inner.queue.keeps_flow_order())
     }
     fn probe(&self, row: &mut Probe) {
-        let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
+        let [short, long] = self.queues.each_ref().map(|inner| inner.queue.backlog());
         row.push("short_packets", "packets", f64::from(short.packets));
         row.push("long_packets", "packets", f64::from(long.packets));
         let [[short_hits, short_misses], [long_misses, long_hits]] = self.verdicts.map(|row| row.map(|n| n as f64));
@@ -230,9 +205,9 @@ mod tests {
         let (mut q, mut fate) = queue(&marked());
         send(&mut q, &mut fate, &[L, L]);
         assert!(q.dequeue(Time::ZERO, &mut fate).is_some());
-        assert_eq!(q.told_idle, [true, false]);
+        assert_eq!(q.queues.each_ref().map(|inner| inner.knows_idle), [true, false]);
         send(&mut q, &mut fate, &[S]);
-        assert_eq!(q.told_idle, [false, false]);
+        assert_eq!(q.queues.each_ref().map(|inner| inner.knows_idle), [false, false]);
     }
     #[test]
     fn timers_of_both_disciplines_are_kept() {

@@ -5,31 +5,29 @@ use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, drop_tai
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The packets of a class: those that fit each condition that is given. Without a condition, all.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Match {
-    /// DSCPs, each from 0 to 63. Left out: any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dscp: Vec<u8>,
-    /// Ports, source or destination. Left out: any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ports: Vec<u16>,
-    /// IP protocol numbers (6 TCP, 17 UDP). Left out: any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub protocols: Vec<u8>,
+haltere_units::params! {
+    /// The packets of a class: those that meet every given condition. Without a condition: all.
+    pub struct Match {
+        /// DSCPs, each from 0 to 63. Left out: any.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub dscp: Vec<u8> = Default::default();
+        /// Ports, source or destination. Left out: any.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub ports: Vec<u16> = Default::default();
+        /// IP protocol numbers (6 TCP, 17 UDP). Left out: any.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub protocols: Vec<u8> = Default::default();
+    }
 }
 
 impl Match {
-    /// True if each packet fits.
+    /// True if every packet matches.
     pub fn is_any(&self) -> bool {
         *self == Match::default()
     }
-    /// An error if no packet can fit.
-    pub fn check(&self) -> Result<(), ParamError> {
+    /// An error if no packet can match.
+    pub fn check_dscp(&self) -> Result<(), ParamError> {
         self.dscp
             .iter()
             .find(|&&dscp| dscp > 63)
@@ -48,26 +46,22 @@ impl Match {
     }
 }
 
-/// A class's packets and the discipline under which they wait.
+/// A discipline inside another.
 #[derive(Debug, Clone)]
-pub(crate) struct Leaf<P> {
-    fits: Match,
+pub(crate) struct Inner<P> {
     pub queue: Box<Queue<P>>,
     /// The queue had no packet at a dequeue since its last arrival: its discipline knows that it idles.
-    told_idle: bool,
+    pub knows_idle: bool,
 }
 
-impl<P: Pkt> Leaf<P> {
-    /// A class of those packets; without a discipline they wait first in, first out.
-    pub fn new(fits: &Match, queue: Option<&QueueParams>, link: &LinkContext) -> Result<Leaf<P>, ParamError> {
-        fits.check()?;
-        let tail = QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(1000) });
-        let queue = Box::new(Queue::inside("queue", queue.unwrap_or(&tail), link)?);
-        Ok(Leaf { fits: fits.clone(), queue, told_idle: false })
+impl<P: Pkt> Inner<P> {
+    /// The discipline that the outer one has under that name.
+    pub fn new(name: &'static str, params: &QueueParams, link: &LinkContext) -> Result<Inner<P>, ParamError> {
+        Ok(Inner { queue: Box::new(Queue::inside(name, params, link)?), knows_idle: false })
     }
     #[inline]
     pub fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        self.told_idle = false;
+        self.knows_idle = false;
         self.queue.enqueue(now, pkt, fate);
     }
     /// True if packets wait. A queue that ran empty gets one more dequeue, so that its discipline knows when it idles.
@@ -76,12 +70,28 @@ impl<P: Pkt> Leaf<P> {
         if self.queue.backlog().packets > 0 {
             return true;
         }
-        if !self.told_idle {
+        if !self.knows_idle {
             let none = self.queue.dequeue(now, fate);
             debug_assert!(none.is_none(), "a packet out of an empty queue");
-            self.told_idle = true;
+            self.knows_idle = true;
         }
         false
+    }
+}
+
+/// A class's packets and the discipline under which they wait.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf<P> {
+    fits: Match,
+    pub inner: Inner<P>,
+}
+
+impl<P: Pkt> Leaf<P> {
+    /// A class of those packets; without a discipline they wait first in, first out.
+    pub fn new(fits: &Match, queue: Option<&QueueParams>, link: &LinkContext) -> Result<Leaf<P>, ParamError> {
+        fits.check_dscp()?;
+        let tail = QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(1000) });
+        Ok(Leaf { fits: fits.clone(), inner: Inner::new("queue", queue.unwrap_or(&tail), link)? })
     }
 }
 
@@ -93,10 +103,7 @@ pub(crate) fn class_of<P: Pkt>(leaves: &[Leaf<P>], pkt: &P) -> usize {
 
 /// What waits in all classes.
 pub(crate) fn backlog<P: Pkt>(leaves: &[Leaf<P>]) -> Backlog {
-    leaves.iter().fold(Backlog::default(), |sum, leaf| {
-        let one = leaf.queue.backlog();
-        Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
-    })
+    leaves.iter().map(|leaf| leaf.inner.queue.backlog()).sum()
 }
 
 /// The calls of a discipline that those inside it answer: the expressions list them, by reference and to be changed.

@@ -1,5 +1,4 @@
 //! CoDel: controlled-delay active queue management. The state machine is shared with `fq_codel`.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: the queue is bad if every packet of the last `interval` waited at least `target`. Then packets are dropped as
 //! they leave, the n-th one `interval / sqrt(n)` after the one before, until one waits less. An episode that begins
 //! soon after the last one goes on from its rate: n starts at the drops of that episode.
@@ -16,109 +15,82 @@
 use crate::ce_threshold::Selector;
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A new episode goes on from the last one's rate if it starts within this many intervals (RFC 8289 section 5.5).
 const RESUME_INTERVALS: u64 = 16;
 
-/// How the control law takes `1 / sqrt(count)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Root {
-    /// One Newton step for each drop from the value before, in 16 bits, as in Linux. The result is 29 % too small at
-    /// count 2 (the third drop comes after half an interval), 2.5 % at 3 and 4, and under 0.4 % from 10 on. If an
-    /// episode resumes, its first drops come closer together.
-    #[default]
-    Newton,
-    /// Exact, as in the pseudocode of RFC 8289.
-    Exact,
-}
-
-/// Drops packets as they leave if all packets have waited too long for too long.
-///
-/// The delay is bad if every packet of the last `interval` waited at least `target`. Then drops follow each other
-/// faster and faster, until one packet waits less. Short bursts pass.
-///
-/// Source: RFC 8289 (pseudocode of section 5).
-///
-/// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition, as
-/// is its selector. The control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in
-/// Linux, times count in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue
-/// drops all that is due, as in the RFC and in Linux before 2026; `max_drops` is the limit of later kernels. A queue
-/// that is found empty forgets since when its delay was above `target`, as in the RFC and in Linux from 2026 on;
-/// `fq_codel` can follow the kernels before (`forget_when_empty`). For one queue alone both are the same, since its
-/// last packet leaves at most one MTU.
-///
-/// Known problems: it acts slowly against traffic that does not respond. One interval of slow start passes unhindered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
-    /// (tc-codel(8)).
-    pub limit: Size,
-    /// The control law.
-    #[serde(flatten)]
-    pub law: Law,
-    /// True: mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Never drop while at most this much waits. Left out: the link's full packet (RFC 8289 section 5.3).
-    pub mtu: Option<Bytes>,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { limit: Size::Packets(1000), law: Law::default(), ecn: false, mtu: None }
+haltere_units::params! {
+    /// How the control law takes `1 / sqrt(count)`.
+    #[derive(Default)]
+    pub enum Root {
+        /// One Newton step for each drop from the value before, in 16 bits, as in Linux. The result is 29 % too small
+        /// at count 2 (the third drop comes after half an interval), 2.5 % at 3 and 4, and under 0.4 % from 10 on. If
+        /// an episode resumes, its first drops come closer together.
+        #[default]
+        Newton,
+        /// Exact, as in the pseudocode of RFC 8289.
+        Exact,
     }
-}
-
-/// CoDel's control law, which each queue of `fq_codel` has, too.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Law {
-    /// Standing delay that is acceptable, above 0. The default is RFC 8289's (section 4.3).
-    pub target: Dur,
-    /// How long the delay may stay above `target`, at least `target`. About the largest usual round-trip time; the
-    /// default is RFC 8289's (section 4.3).
-    pub interval: Dur,
-    /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7). Left out: no
-    /// such mark.
-    pub ce_threshold: Option<Dur>,
-    /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold_selector: Option<Selector>,
-    /// How the control law takes its square root. The default is Linux's way.
-    pub root: Root,
-    /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all that
-    /// are due (RFC 8289 section 5.5), as in Linux before 2026. From then on Linux has 256.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_drops: Option<u32>,
-}
-
-impl Default for Law {
-    fn default() -> Law {
-        Law {
-            target: Dur::from_ms(5),
-            interval: Dur::from_ms(100),
-            ce_threshold: None,
-            ce_threshold_selector: None,
-            root: Root::Newton,
-            max_drops: None,
-        }
+    /// Drops packets as they leave if all packets have waited too long for too long.
+    ///
+    /// The delay is bad if every packet of the last `interval` waited at least `target`. Then drops follow each other
+    /// faster and faster, until one packet waits less. Short bursts pass.
+    ///
+    /// Source: RFC 8289 (pseudocode of section 5).
+    ///
+    /// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition,
+    /// as is its selector. The control law takes its square root by one fixed-point Newton step (`root = "newton"`).
+    /// Unlike in Linux, times count in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the
+    /// RFC. One dequeue drops all that is due, as in the RFC and in Linux before 2026; `max_drops` is the limit of
+    /// later kernels. A queue that is found empty forgets since when its delay was above `target`, as in the RFC and in
+    /// Linux from 2026 on; `fq_codel` can follow the kernels before (`forget_when_empty`). For one queue alone both are
+    /// the same, since its last packet leaves at most one MTU.
+    ///
+    /// Known problems: it acts slowly against traffic that does not respond. One interval of slow start passes
+    /// unhindered.
+    pub struct Params: flattens {
+        /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
+        /// (tc-codel(8)).
+        pub limit: Size = Size::Packets(1000);
+        /// The control law of CoDel.
+        #[serde(flatten)]
+        pub law: Law = Law::default();
+        /// True: mark ECN-capable packets instead of dropping them.
+        pub ecn: bool = false;
+        /// Never drop while at most this much waits. Left out: the link's full packet (RFC 8289 section 5.3).
+        pub mtu: Option<Bytes> = None;
+    }
+    /// CoDel's control law, which each queue of `fq_codel` has, too.
+    #[derive(Copy)]
+    pub struct Law: part {
+        /// Standing delay that is acceptable, above 0. The default is RFC 8289's (section 4.3).
+        pub target: Dur = Dur::from_ms(5), [above 0];
+        /// How long the delay may stay above `target`, at least `target`. About the largest usual round-trip time; the
+        /// default is RFC 8289's (section 4.3).
+        pub interval: Dur = Dur::from_ms(100);
+        /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7). Left out:
+        /// no such mark.
+        pub ce_threshold: Option<Dur> = None;
+        /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ce_threshold_selector: Option<Selector> = None;
+        /// How the control law takes its square root. The default is Linux's way.
+        pub root: Root = Root::Newton;
+        /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all
+        /// that are due (RFC 8289 section 5.5), as in Linux before 2026. From then on Linux has 256.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_drops: Option<u32> = None;
     }
 }
 
 /// What the state machine needs to know of its parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Config {
-    target: Dur,
-    interval: Dur,
+    law: Law,
     ecn: bool,
     ce_threshold: Dur,
     selector: Selector,
     mtu: u64,
-    root: Root,
     /// Packets that one dequeue drops at most.
     max_drops: u32,
     /// False: an empty queue keeps `first_above_time`, as in Linux before 2026.
@@ -128,9 +100,7 @@ pub(crate) struct Config {
 impl Config {
     /// The law, checked, on that link. `ecn` and `mtu` are those of [`Params`].
     pub(crate) fn new(law: &Law, ecn: bool, mtu: Option<Bytes>, link: &LinkContext) -> Result<Config, ParamError> {
-        if law.target.is_zero() {
-            return Err(ParamError::new("target", "above 0", law.target).default_is(Law::default().target));
-        }
+        law.check()?;
         if law.interval < law.target {
             return Err(ParamError::new("interval", alloc::format!("at least target ({})", law.target), law.interval)
                 .default_is(Law::default().interval));
@@ -139,13 +109,11 @@ impl Config {
             return Err(ParamError::new("max_drops", "at least 1", 0).hint("leave it out for no limit"));
         }
         Ok(Config {
-            target: law.target,
-            interval: law.interval,
+            law: *law,
             ecn,
             ce_threshold: law.ce_threshold.unwrap_or(Dur::MAX),
             selector: law.ce_threshold_selector.unwrap_or(Selector::ALL),
             mtu: mtu.unwrap_or(link.packet).as_u64(),
-            root: law.root,
             max_drops: law.max_drops.unwrap_or(u32::MAX),
             forget_when_empty: true,
         })
@@ -241,14 +209,14 @@ impl Vars {
             return (None, false);
         };
         self.sojourn = now.since(at);
-        if self.sojourn < config.target || source.bytes() <= config.mtu {
+        if self.sojourn < config.law.target || source.bytes() <= config.mtu {
             self.first_above_time = None;
             return (Some(pkt), false);
         }
         let ok_to_drop = match self.first_above_time {
             Some(at) => now >= at,
             None => {
-                self.first_above_time = Some(now + config.interval);
+                self.first_above_time = Some(now + config.law.interval);
                 false
             }
         };
@@ -306,7 +274,7 @@ impl Vars {
         };
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.lastcount);
-        if delta > 1 && now.since(self.drop_next) < config.interval * RESUME_INTERVALS {
+        if delta > 1 && now.since(self.drop_next) < config.law.interval * RESUME_INTERVALS {
             self.count = delta;
             self.rec_inv_sqrt = newton_step(self.rec_inv_sqrt, delta);
         } else {
@@ -320,8 +288,8 @@ impl Vars {
 
     /// RFC 8289 §5.4: `t + interval / sqrt(count)`.
     fn control_law(&self, config: &Config, t: Time) -> Time {
-        let interval = config.interval.as_ns();
-        let gap = match config.root {
+        let interval = config.law.interval.as_ns();
+        let gap = match config.law.root {
             Root::Newton => ((u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 32) as u64,
             Root::Exact => (interval as f64 / libm::sqrt(f64::from(self.count))) as u64,
         };
@@ -592,15 +560,5 @@ mod tests {
         assert!(fate.marked.is_empty());
         q.dequeue(Time::from_ns(1_000_001), &mut fate);
         assert_eq!(fate.marked_ids(), [1]);
-    }
-
-    #[test]
-    fn an_interval_below_target_is_refused_with_both_values() {
-        let params = with(Law { interval: Dur::from_ms(1), ..exact().law });
-        let error = Codel::<TestPkt>::new(&params, &link()).unwrap_err();
-        assert_eq!(
-            alloc::format!("{error}"),
-            "interval must be at least target (5ms), got 1ms; the default is `100ms`"
-        );
     }
 }

@@ -1,31 +1,22 @@
 //! Drop tail: one first-in first-out queue with a limit.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a packet is kept if the limit, in packets or bytes, allows it.
 //! Units: packets or bytes, as the limit is written. Cost: O(1) a packet.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use haltere_units::{ParamError, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// First in, first out: a packet that arrives at a full queue is dropped.
-///
-/// Source: RFC 7567 section 1.1, which describes it as the practice that active queue management replaces.
-///
-/// Deviations: none.
-///
-/// Known problems: long-lived flows keep the queue full, so every packet waits long. A few flows can lock out the
-/// others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit, above 0. The default is Linux's `txqueuelen`.
-    pub limit: Size,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { limit: Size::Packets(1000) }
+haltere_units::params! {
+    /// First in, first out: a packet that arrives at a full queue is dropped.
+    ///
+    /// Source: RFC 7567 section 1.1, which describes it as the practice that active queue management replaces.
+    ///
+    /// Deviations: none.
+    ///
+    /// Known problems: long-lived flows keep the queue full, so every packet waits long. A few flows can lock out the
+    /// others.
+    pub struct Params {
+        /// Packet or byte limit, above 0. The default is Linux's `txqueuelen`.
+        pub limit: Size = Size::Packets(1000);
     }
 }
 
@@ -99,21 +90,5 @@ mod tests {
         // 10 Mbit/s * 10 ms = 12500 B = 8.33 packets of 1500 B, to the nearest 8.
         let (_, fate) = fill(Size::MilliBdp(1000), &[1500; 10]);
         assert_eq!(fate.dropped_ids(), [8, 9]);
-    }
-
-    #[test]
-    fn a_bandwidth_delay_product_without_a_rate_is_refused() {
-        let link = LinkContext { rate: None, ..link() };
-        let error = DropTail::<TestPkt>::new(&Params { limit: Size::MilliBdp(1000) }, &link).unwrap_err();
-        assert_eq!(
-            alloc::format!("{error}"),
-            "limit must be in packets or bytes if the link has no rate or RTT, got 1bdp; write for example `100p`"
-        );
-    }
-
-    #[test]
-    fn a_limit_of_zero_is_refused() {
-        let error = DropTail::<TestPkt>::new(&Params { limit: Size::Packets(0) }, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "limit must be above 0, got 0p");
     }
 }

@@ -1,5 +1,4 @@
 //! DualPI2: two queues, one for scalable traffic, coupled by one PI controller.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: every `tupdate`, with d the delay, `p' <- p' + alpha (d - target) + beta (d - d_old)`. The classic queue
 //! signals with `p_C = p'^2`, the L4S queue with `p_L = max(p'_L, k p')`; p'_L is 1 above the step and 0 below it.
 //!
@@ -16,75 +15,55 @@
 use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Two queues with one coupled controller: L4S traffic waits little, classic traffic keeps its share.
-///
-/// ECT(1) and CE packets wait in the L4S queue, all others in the classic queue. The controller holds the delay at
-/// `target`. It drops or marks classic packets with probability p'^2 and marks L4S packets with `coupling` p'. So a
-/// scalable control and a classic one get about equal windows.
-///
-/// Source: RFC 9332 (appendix A).
-///
-/// Deviations: these are those of Linux's `sch_dualpi2`. The controller's delay is that of the queue whose oldest
-/// packet waited longer; the RFC's is the classic queue's. Marks are drawn at random; the RFC spreads them evenly. The
-/// L4S queue marks at a step; the RFC's ramp is `ramp`. The scheduler is weighted round robin by bytes, one of those
-/// that the RFC allows.
-///
-/// Known problems: ECT(0) traffic that was marked CE before arrives in the L4S queue and overtakes its own flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit of both queues together, above 0. The default is Linux's (tc-dualpi2(8)).
-    pub limit: Size,
-    /// Delay to hold, above 0. The default is RFC 9332's (appendix A.1).
-    pub target: Dur,
-    /// Time between two updates of p', above 0. The default is Linux's (tc-dualpi2(8)); RFC 9332 has 15 ms.
-    pub tupdate: Dur,
-    /// Gain on the distance from `target`, in 1/s, from 0 to 64. The default is RFC 9332's for round-trip times up to
-    /// 100 ms, `0.1 tupdate / RTT_max^2`, with a `tupdate` of 16 ms.
-    pub alpha: f64,
-    /// Gain on the change of the delay, in 1/s, from 0 to 64. The default is Linux's (tc-dualpi2(8)); RFC 9332 has `0.3
-    /// / RTT_max`, 3.
-    pub beta: f64,
-    /// The coupling factor k, from 1 to 16: L4S packets are marked with k p'. The default is RFC 9332's (section 2.1).
-    pub coupling: f64,
-    /// L4S packets that waited longer are marked. The default is Linux's (tc-dualpi2(8)).
-    pub step: Dur,
-    /// Over this time above `step` the probability of a mark grows from 0 to 1. The default is a step, as in Linux; RFC
-    /// 9332 has a `step` of 800 us and a ramp of 400 us.
-    pub ramp: Dur,
-    /// L4S packets are marked by `step` only if at least this many waited in their queue as they arrived. The default
-    /// is Linux's (tc-dualpi2(8)); the L4S team's Linux of 2020 had 2.
-    pub min_step_packets: u32,
-    /// Neither queue drops or marks by p' while less than this waits behind in both together. The default is RFC
-    /// 9332's; Linux has two packets of the link's size (`3028B`), as PIE has.
-    pub min_backlog: Bytes,
-    /// True: while `coupling` p' would be above 1, L4S packets are dropped with p'^2, too, and no packet is spared
-    /// because it could be marked. False: L4S packets are only marked, until the limit drops them.
-    pub drop_overload: bool,
-    /// The share of the link that classic packets are sure of while both queues have packets, from 0 to 1. The default
-    /// is Linux's (tc-dualpi2(8)).
-    pub classic_protection: Prob,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(10_000),
-            target: Dur::from_ms(15),
-            tupdate: Dur::from_ms(16),
-            alpha: 0.16,
-            beta: 3.2,
-            coupling: 2.0,
-            step: Dur::from_ms(1),
-            ramp: Dur::ZERO,
-            min_step_packets: 0,
-            min_backlog: Bytes::ZERO,
-            drop_overload: true,
-            classic_protection: Prob::of(0.1),
-        }
+haltere_units::params! {
+    /// Two queues with one coupled controller: L4S traffic waits little, classic traffic keeps its share.
+    ///
+    /// ECT(1) and CE packets wait in the L4S queue, all others in the classic queue. The controller holds the delay at
+    /// `target`. It drops or marks classic packets with probability p'^2 and marks L4S packets with `coupling` p'. So a
+    /// scalable control and a classic one get about equal windows.
+    ///
+    /// Source: RFC 9332 (appendix A).
+    ///
+    /// Deviations: these are those of Linux's `sch_dualpi2`. The controller's delay is that of the queue whose oldest
+    /// packet waited longer; the RFC's is the classic queue's. Marks are drawn at random; the RFC spreads them evenly.
+    /// The L4S queue marks at a step; the RFC's ramp is `ramp`. The scheduler is weighted round robin by bytes, one of
+    /// those that the RFC allows.
+    ///
+    /// Known problems: ECT(0) traffic that was marked CE before arrives in the L4S queue and overtakes its own flow.
+    pub struct Params {
+        /// Packet or byte limit of both queues together, above 0. The default is Linux's (tc-dualpi2(8)).
+        pub limit: Size = Size::Packets(10_000);
+        /// Delay to hold, above 0. The default is RFC 9332's (appendix A.1).
+        pub target: Dur = Dur::from_ms(15), [above 0];
+        /// Time between two updates of p', above 0. The default is Linux's (tc-dualpi2(8)); RFC 9332 has 15 ms.
+        pub tupdate: Dur = Dur::from_ms(16), [above 0];
+        /// Gain on the distance from `target`, in 1/s, from 0 to 64. The default is RFC 9332's for round-trip times up
+        /// to 100 ms, `0.1 tupdate / RTT_max^2`, with a `tupdate` of 16 ms.
+        pub alpha: f64 = 0.16, [from 0 to 64];
+        /// Gain on the change of the delay, in 1/s, from 0 to 64. The default is Linux's (tc-dualpi2(8)); RFC 9332 has
+        /// `0.3 / RTT_max`, 3.
+        pub beta: f64 = 3.2, [from 0 to 64];
+        /// The coupling factor k, from 1 to 16: L4S packets are marked with k p'. The default is RFC 9332's (section
+        /// 2.1).
+        pub coupling: f64 = 2.0, [from 1 to 16];
+        /// L4S packets that waited longer are marked. The default is Linux's (tc-dualpi2(8)).
+        pub step: Dur = Dur::from_ms(1);
+        /// Over this time above `step` the probability of a mark grows from 0 to 1. The default is a step, as in Linux;
+        /// RFC 9332 has a `step` of 800 us and a ramp of 400 us.
+        pub ramp: Dur = Dur::ZERO;
+        /// L4S packets are marked by `step` only if at least this many waited in their queue as they arrived. The
+        /// default is Linux's (tc-dualpi2(8)); the L4S team's Linux of 2020 had 2.
+        pub min_step_packets: u32 = 0;
+        /// Neither queue drops or marks by p' while less than this waits behind in both together. The default is RFC
+        /// 9332's; Linux has two packets of the link's size (`3028B`), as PIE has.
+        pub min_backlog: Bytes = Bytes::ZERO;
+        /// True: while `coupling` p' would be above 1, L4S packets are dropped with p'^2, too, and no packet is spared
+        /// because it could be marked. False: L4S packets are only marked, until the limit drops them.
+        pub drop_overload: bool = true;
+        /// The share of the link that is guaranteed to classic packets while both queues have packets, from 0 to 1. The
+        /// default is Linux's (tc-dualpi2(8)).
+        pub classic_protection: Prob = Prob::of(0.1);
     }
 }
 
@@ -116,20 +95,7 @@ pub struct Dualpi2<P> {
 impl<P: Pkt> Dualpi2<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let usual = Params::default();
-        for (name, value, default) in
-            [("target", params.target, usual.target), ("tupdate", params.tupdate, usual.tupdate)]
-        {
-            if value.is_zero() {
-                return Err(ParamError::new(name, "above 0", value).default_is(default));
-            }
-        }
-        for (name, value, default) in [("alpha", params.alpha, usual.alpha), ("beta", params.beta, usual.beta)] {
-            if !(0.0..=64.0).contains(&value) {
-                return Err(ParamError::new(name, "from 0 to 64", value).default_is(default));
-            }
-        }
-        haltere_units::refuse!(!(1.0..=16.0).contains(&params.coupling), params.coupling, "from 1 to 16");
+        params.check()?;
         Ok(Dualpi2 {
             bound: Bound::new(link.resolve(params.limit))?,
             l4s: Store::unbounded(),
@@ -230,9 +196,7 @@ impl<P: Pkt> Qdisc<P> for Dualpi2<P> {
             }
             Ecn::NotEct | Ecn::Ect0 => &mut self.classic,
         };
-        if store.push(now, pkt).is_err() {
-            unreachable!("neither store has a bound of its own");
-        }
+        store.append(now, pkt);
     }
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
@@ -245,8 +209,7 @@ impl<P: Pkt> Qdisc<P> for Dualpi2<P> {
     }
     #[inline]
     fn backlog(&self) -> Backlog {
-        let (l4s, classic) = (self.l4s.backlog(), self.classic.backlog());
-        Backlog { packets: l4s.packets + classic.packets, bytes: l4s.bytes + classic.bytes }
+        self.l4s.backlog() + self.classic.backlog()
     }
     fn next_timer(&self) -> Option<Time> {
         Some(self.update_at)
@@ -407,11 +370,5 @@ mod tests {
         let sent: Vec<u64> = (0..100).filter_map(|_| q.dequeue(at(0), &mut fate)).map(|p| p.id).collect();
         assert_eq!(sent.iter().filter(|&&id| id >= 1000).count(), 10);
         assert_eq!(sent[0], 0, "an L4S packet goes first");
-    }
-
-    #[test]
-    fn a_coupling_out_of_range_is_refused() {
-        let error = Dualpi2::<TestPkt>::new(&Params { coupling: 0.5, ..Params::default() }, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "coupling must be from 1 to 16, got 0.5; the default is `2`");
     }
 }

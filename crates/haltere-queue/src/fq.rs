@@ -1,5 +1,4 @@
 //! FQ: Linux's fair queue with pacing.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a seeded hash puts each flow into one of `flows` queues, first in, first out. They are served in turn,
 //! `quantum` bytes each, a flow that was idle first. With `maxrate` a flow waits after each turn for the time that its
 //! bytes take at that rate.
@@ -15,63 +14,45 @@
 //!
 //! Units: time ns, bytes. Cost: O(1) a packet; with `maxrate` O(log of the throttled flows).
 
-use crate::hashed::Hashed;
+use crate::hashed::{Hashed, Turns};
 use crate::{Backlog, Bound, CONTROL, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Fair queuing by flow without a signal but the full queue, and a rate limit for each flow.
-///
-/// A hash puts each flow into one of `flows` queues. They are served in turn, `quantum` bytes each. A flow that was
-/// idle is served first.
-///
-/// Source: tc-fq(8), whose names the parameters have.
-///
-/// Deviations: what Linux does for packets of its own sockets is left out: a queue for each socket, and departure times
-/// that the sender sets. Packets that a router forwards have neither, and pace by `maxrate` alone. (Senders here pace
-/// themselves.) Queues of idle flows keep their credit; Linux forgets a flow 3 s after its last packet if there are
-/// many.
-///
-/// Known problems: queues stay full. Flows whose hashes collide share one queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit of all queues together, above 0.
-    pub limit: Size,
-    /// Packet limit of one flow, from 1.
-    pub flow_limit: u32,
-    /// Queues that flows are hashed into, from 1 to 65536 (Linux: `orphan_mask`).
-    pub flows: u32,
-    /// Bytes that a flow may send in its turn, above 0. Left out: two full packets.
-    pub quantum: Option<Bytes>,
-    /// Bytes that a new flow may send in its first turn, above 0. Left out: ten full packets.
-    pub initial_quantum: Option<Bytes>,
-    /// A flow that was idle for so long gets a quantum at once.
-    pub refill_delay: Dur,
-    /// Rate of each flow at most, above 0. Left out: none.
-    pub maxrate: Option<Rate>,
-    /// With a `maxrate` up to this, a flow sends single packets and not turns.
-    pub low_rate_threshold: Rate,
-    /// Mark every ECN-capable packet that waited longer than this. Left out: no such mark.
-    pub ce_threshold: Option<Dur>,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(10_000),
-            flow_limit: 100,
-            flows: 1024,
-            quantum: None,
-            initial_quantum: None,
-            refill_delay: Dur::from_ms(40),
-            maxrate: None,
-            low_rate_threshold: Rate::from_bps(550_000),
-            ce_threshold: None,
-        }
+haltere_units::params! {
+    /// Fair queuing by flow with a rate limit for each flow. The only congestion signal is a full queue.
+    ///
+    /// A hash puts each flow into one of `flows` queues. They are served in turn, `quantum` bytes each. A flow that was
+    /// idle is served first.
+    ///
+    /// Source: tc-fq(8), whose names the parameters have.
+    ///
+    /// Deviations: what Linux does for packets of its own sockets is left out: a queue for each socket, and departure
+    /// times that the sender sets. Packets that a router forwards have neither, and pace by `maxrate` alone. (Senders
+    /// here pace themselves.) Queues of idle flows keep their credit; Linux forgets a flow 3 s after its last packet if
+    /// there are many.
+    ///
+    /// Known problems: queues stay full. Flows whose hashes collide share one queue.
+    pub struct Params {
+        /// Packet or byte limit of all queues together, above 0.
+        pub limit: Size = Size::Packets(10_000);
+        /// Packet limit of one flow, from 1.
+        pub flow_limit: u32 = 100, [at least 1];
+        /// Queues that flows are hashed into, from 1 to 65536 (Linux: `orphan_mask`).
+        pub flows: u32 = 1024, [from 1 to 65536];
+        /// Bytes that a flow may send in its turn, above 0. Left out: two full packets.
+        pub quantum: Option<Bytes> = None;
+        /// Bytes that a new flow may send in its first turn, above 0. Left out: ten full packets.
+        pub initial_quantum: Option<Bytes> = None;
+        /// A flow that was idle for at least this long gets a full quantum at once.
+        pub refill_delay: Dur = Dur::from_ms(40);
+        /// Largest rate of each flow, above 0. Left out: no limit.
+        pub maxrate: Option<Rate> = None;
+        /// If `maxrate` is at most this, each packet is paced, not each turn.
+        pub low_rate_threshold: Rate = Rate::from_bps(550_000);
+        /// Mark every ECN-capable packet that waited longer than this. Left out: no such mark.
+        pub ce_threshold: Option<Dur> = None;
     }
 }
 
@@ -107,8 +88,7 @@ pub struct Fq<P> {
     ce_threshold: Dur,
     control: Store<P>,
     flows: Vec<Flow<P>>,
-    new_flows: VecDeque<u32>,
-    old_flows: VecDeque<u32>,
+    turns: Turns,
     throttled: BTreeSet<(Time, u32)>,
     total: Backlog,
 }
@@ -116,10 +96,7 @@ pub struct Fq<P> {
 impl<P: Pkt> Fq<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let usual = Params::default();
-        if params.flow_limit == 0 {
-            return Err(ParamError::new("flow_limit", "at least 1", 0).default_is(usual.flow_limit));
-        }
+        params.check()?;
         if params.maxrate == Some(Rate::ZERO) {
             return Err(ParamError::new("maxrate", "above 0", Rate::ZERO).hint("leave it out for no limit"));
         }
@@ -140,15 +117,14 @@ impl<P: Pkt> Fq<P> {
         Ok(Fq {
             limit: Bound::new(link.resolve(params.limit))?,
             flow_limit: params.flow_limit,
-            hashed: Hashed::new(params.flows, usual.flows, Some(quantum), link)?,
+            hashed: Hashed::new(params.flows, Some(quantum), link)?,
             refill_delay: params.refill_delay,
             maxrate: params.maxrate,
             is_slow: params.maxrate.is_some_and(|rate| rate <= params.low_rate_threshold),
             ce_threshold: params.ce_threshold.unwrap_or(Dur::MAX),
             control: Store::unbounded(),
             flows: (0..params.flows).map(flow).collect(),
-            new_flows: VecDeque::new(),
-            old_flows: VecDeque::new(),
+            turns: Turns::default(),
             throttled: BTreeSet::new(),
             total: Backlog::default(),
         })
@@ -162,7 +138,7 @@ impl<P: Pkt> Fq<P> {
         {
             self.throttled.pop_first();
             self.flows[id as usize].place = Place::Listed;
-            self.old_flows.push_back(id);
+            self.turns.old.push_back(id);
         }
     }
     /// The flow sent a packet. At the end of its turn it waits until its bytes have taken their time.
@@ -201,15 +177,13 @@ impl<P: Pkt> Qdisc<P> for Fq<P> {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
         self.total.add(pkt.len());
-        if store.push(now, pkt).is_err() {
-            unreachable!("a flow's store has no bound");
-        }
+        store.append(now, pkt);
         if !is_control && flow.place == Place::Idle {
             flow.place = Place::Listed;
             if now.since(flow.since) >= self.refill_delay {
                 flow.credit = flow.credit.max(self.hashed.quantum);
             }
-            self.new_flows.push_back(id);
+            self.turns.new.push_back(id);
         }
     }
     #[inline]
@@ -219,18 +193,15 @@ impl<P: Pkt> Qdisc<P> for Fq<P> {
         }
         self.release(now);
         loop {
-            let is_new = !self.new_flows.is_empty();
-            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let id = *list.front()?;
+            let id = self.turns.front()?;
             let flow = &mut self.flows[id as usize];
             if flow.credit <= 0 {
                 flow.credit += self.hashed.quantum;
-                list.pop_front();
-                self.old_flows.push_back(id);
+                self.turns.rotate();
                 continue;
             }
             if now < flow.time_next && !flow.store.is_empty() {
-                list.pop_front();
+                self.turns.pop();
                 flow.place = Place::Throttled;
                 self.throttled.insert((flow.time_next, id));
                 continue;
@@ -240,10 +211,7 @@ impl<P: Pkt> Qdisc<P> for Fq<P> {
                 self.pace(id, now, pkt.len());
                 return Some(self.out(now, came, pkt, fate));
             }
-            list.pop_front();
-            if is_new && !self.old_flows.is_empty() {
-                self.old_flows.push_back(id); // so that a flow cannot stay new
-            } else {
+            if self.turns.found_empty() {
                 (flow.place, flow.since) = (Place::Idle, now);
             }
         }
@@ -254,7 +222,7 @@ impl<P: Pkt> Qdisc<P> for Fq<P> {
     }
     fn ready_at(&self) -> Option<Time> {
         self.maxrate?;
-        let is_any_listed = !(self.control.is_empty() && self.new_flows.is_empty() && self.old_flows.is_empty());
+        let is_any_listed = !(self.control.is_empty() && self.turns.front().is_none());
         Some(match self.throttled.first() {
             _ if self.total.packets == 0 => Time::NEVER,
             Some(&(at, _)) if !is_any_listed => at,
@@ -262,8 +230,7 @@ impl<P: Pkt> Qdisc<P> for Fq<P> {
         })
     }
     fn probe(&self, row: &mut Probe) {
-        row.push("new_flows", "", self.new_flows.len() as f64);
-        row.push("old_flows", "", self.old_flows.len() as f64);
+        self.turns.probe(row);
         row.push("throttled_flows", "", self.throttled.len() as f64);
     }
 }

@@ -1,5 +1,4 @@
 //! FQ-CoDel: fair queuing by flow, with CoDel in each flow's queue.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a seeded hash puts each flow into one of `flows` queues. Deficit round robin serves them with `quantum` bytes
 //! a turn. A queue that was empty enters the list of new flows, which is served first and once.
 //!
@@ -15,117 +14,63 @@
 //! batch.
 
 use crate::codel::{Config, Law, Source, Vars};
-use crate::hashed::{Hashed, Queues};
+use crate::hashed::{Hashed, Queues, Turns};
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Fair queuing by flow, with CoDel in each flow's queue.
-///
-/// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that
-/// was idle is served first. Beyond `limit` the longest queue loses packets from its head.
-///
-/// Source: RFC 8290.
-///
-/// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own
-/// (`mtu_test`). A drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once; they
-/// count as drops of that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux counts
-/// buffer memory, about half more.
-///
-/// Known problems: flows whose hashes collide share one queue for good. (On the sender's own host Linux hashes a number
-/// of the socket, which it draws anew at each timeout, so that collisions end.) Drops for overflow cost much if there
-/// are many short queues.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub struct Params {
-    /// The queues and their limits.
-    #[serde(flatten)]
-    pub queues: Queues,
-    /// Packets that one overflow drops at most, at least 1. The default is Linux's (tc-fq_codel(8)).
-    pub drop_batch: u32,
-    /// The control law.
-    #[serde(flatten)]
-    pub law: Law,
-    /// Whose backlog CoDel compares with one full packet: at most one left means no drop. The default is Linux's.
-    pub mtu_test: MtuTest,
-    /// True: mark ECN-capable packets instead of dropping them. The default is Linux's (tc-fq_codel(8)).
-    pub ecn: bool,
-    /// True: a queue that is found empty forgets since when its delay was above `target`, as in RFC 8289 (section 5.6)
-    /// and in Linux from 2026 on. False: it remembers, as in Linux before. A flow that comes back while others wait may
-    /// then lose its first packet, without an interval above `target`.
-    pub forget_when_empty: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            queues: Queues::default(),
-            drop_batch: 64,
-            law: Law::default(),
-            mtu_test: MtuTest::AllQueues,
-            ecn: true,
-            forget_when_empty: true,
-        }
+haltere_units::params! {
+    /// Fair queuing by flow, with CoDel in each flow's queue.
+    ///
+    /// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow
+    /// that was idle is served first. Beyond `limit` the longest queue loses packets from its head.
+    ///
+    /// Source: RFC 8290.
+    ///
+    /// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's
+    /// own (`mtu_test`). A drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once;
+    /// they count as drops of that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux
+    /// counts buffer memory, about half more.
+    ///
+    /// Known problems: flows whose hashes collide share one queue for good. (On the sender's own host Linux hashes a
+    /// number of the socket, which it draws anew at each timeout, so that collisions end.) Drops for overflow cost much
+    /// if there are many short queues.
+    pub struct Params: flattens {
+        /// The queues and their limits.
+        #[serde(flatten)]
+        pub queues: Queues = Queues::default();
+        /// Packets that one overflow drops at most, at least 1. The default is Linux's (tc-fq_codel(8)).
+        pub drop_batch: u32 = 64, [at least 1];
+        /// The control law of each queue's CoDel.
+        #[serde(flatten)]
+        pub law: Law = Law::default();
+        /// Whose backlog CoDel compares with one full packet: at most one left means no drop. The default is Linux's.
+        pub mtu_test: MtuTest = MtuTest::AllQueues;
+        /// True: mark ECN-capable packets instead of dropping them. The default is Linux's (tc-fq_codel(8)).
+        pub ecn: bool = true;
+        /// True: a queue that is found empty forgets since when its delay was above `target`, as in RFC 8289 (section
+        /// 5.6) and in Linux from 2026 on. False: it remembers, as in Linux before. A flow that comes back while others
+        /// wait may then lose its first packet, without an interval above `target`.
+        pub forget_when_empty: bool = true;
+    }
+    /// Whose backlog CoDel compares with one full packet.
+    #[derive(Default)]
+    pub enum MtuTest {
+        /// All queues together (Linux): a flow with one packet left may lose it while others wait.
+        #[default]
+        AllQueues,
+        /// The flow's own queue (RFC 8289 section 5.5 for each queue, ns-3): many flows with short queues lose less.
+        OwnQueue,
     }
 }
-
-/// Whose backlog CoDel compares with one full packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MtuTest {
-    /// All queues together (Linux): a flow with one packet left may lose it while others wait.
-    #[default]
-    AllQueues,
-    /// The flow's own queue (RFC 8289 section 5.5 for each queue, ns-3): many flows with short queues lose less.
-    OwnQueue,
-}
-
-/// No flow: the end of a list.
-const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
 struct Flow<P> {
     store: Store<P>,
     vars: Vars,
     deficit: i64,
-    /// The flow behind this one in its list.
-    next: u32,
     /// True while the flow is in one of the lists.
     listed: bool,
-}
-
-/// A list of flows, linked through them: take from the front, append at the end.
-#[derive(Debug, Clone)]
-struct List {
-    head: u32,
-    tail: u32,
-    len: u32,
-}
-
-impl List {
-    const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
-
-    #[inline]
-    fn push<P>(&mut self, flows: &mut [Flow<P>], id: u32) {
-        flows[id as usize].next = NONE;
-        match self.tail {
-            NONE => self.head = id,
-            tail => flows[tail as usize].next = id,
-        }
-        self.tail = id;
-        self.len += 1;
-    }
-    #[inline]
-    fn pop<P>(&mut self, flows: &[Flow<P>]) {
-        self.head = flows[self.head as usize].next;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        self.len -= 1;
-    }
 }
 
 /// A queue under FQ-CoDel.
@@ -140,8 +85,7 @@ pub struct FqCodel<P> {
     flows: Vec<Flow<P>>,
     /// The bytes in each flow's queue, side by side for the search of the fattest.
     bytes: Vec<u64>,
-    new_flows: List,
-    old_flows: List,
+    turns: Turns,
     total: Backlog,
 }
 
@@ -151,11 +95,9 @@ impl<P: Pkt> FqCodel<P> {
         let mut config = Config::new(&params.law, params.ecn, None, link)?;
         config.forget_when_empty = params.forget_when_empty;
         let hashed = params.queues.hashed(link)?;
-        if params.drop_batch == 0 {
-            return Err(ParamError::new("drop_batch", "at least 1", 0).default_is(Params::default().drop_batch));
-        }
+        params.check()?;
         let (limit, memory_limit) = params.queues.limits(link)?;
-        let flow = |_| Flow { store: Store::unbounded(), vars: Vars::new(), deficit: 0, next: NONE, listed: false };
+        let flow = |_| Flow { store: Store::unbounded(), vars: Vars::new(), deficit: 0, listed: false };
         Ok(FqCodel {
             config,
             limit,
@@ -165,8 +107,7 @@ impl<P: Pkt> FqCodel<P> {
             mtu_test: params.mtu_test,
             flows: (0..params.queues.flows).map(flow).collect(),
             bytes: alloc::vec![0; params.queues.flows as usize],
-            new_flows: List::EMPTY,
-            old_flows: List::EMPTY,
+            turns: Turns::default(),
             total: Backlog::default(),
         })
     }
@@ -221,16 +162,14 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
         let id = self.hashed.queue_of(&pkt);
         let len = pkt.len();
         let flow = &mut self.flows[id as usize];
-        if flow.store.push(now, pkt).is_err() {
-            unreachable!("a flow's store has no bound");
-        }
+        flow.store.append(now, pkt);
         self.total.add(len);
         self.bytes[id as usize] += u64::from(len);
         if !flow.listed {
             // RFC 8290 §4.1: a queue that was idle starts in the new list with a full quantum.
             flow.listed = true;
             flow.deficit = self.hashed.quantum;
-            self.new_flows.push(&mut self.flows, id);
+            self.turns.new.push_back(id);
         }
         if self.limit.is_exceeded(self.total) || self.total.bytes > self.memory_limit {
             self.drop_from_fattest(fate);
@@ -240,17 +179,11 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         loop {
-            let is_new = self.new_flows.head != NONE;
-            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let id = list.head;
-            if id == NONE {
-                return None;
-            }
+            let id = self.turns.front()?;
             let flow = &mut self.flows[id as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.hashed.quantum;
-                list.pop(&self.flows);
-                self.old_flows.push(&mut self.flows, id);
+                self.turns.rotate();
                 continue;
             }
             let mut source = FlowSource { store: &mut flow.store, total: &mut self.total, mtu_test: self.mtu_test };
@@ -260,14 +193,7 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
                 flow.deficit -= i64::from(pkt.len());
                 return Some(pkt);
             }
-            list.pop(&self.flows);
-            if is_new && self.old_flows.head != NONE {
-                // RFC 8290 §4.2: one pass through the old list, so that a flow cannot stay new by sending one packet a
-                // time.
-                self.old_flows.push(&mut self.flows, id);
-            } else {
-                self.flows[id as usize].listed = false;
-            }
+            flow.listed = !self.turns.found_empty();
         }
     }
 
@@ -277,8 +203,7 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
     }
 
     fn probe(&self, row: &mut Probe) {
-        row.push("new_flows", "", f64::from(self.new_flows.len));
-        row.push("old_flows", "", f64::from(self.old_flows.len));
+        self.turns.probe(row);
         let dropping = self.flows.iter().filter(|f| f.listed && f.vars.dropping).count();
         row.push("dropping_flows", "", dropping as f64);
     }
@@ -344,7 +269,7 @@ mod tests {
         assert_eq!(ids, [0, 3, 1]);
         // Flow 2 emptied while new and stands in the old list: its next packet does not go before flow 1's turn ends.
         q.enqueue(Time::ZERO, TestPkt::new(9, 100).flow(2), &mut fate);
-        assert_eq!(q.new_flows.len, 0);
+        assert_eq!(q.turns.new.len(), 0);
     }
 
     #[test]

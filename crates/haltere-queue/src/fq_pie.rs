@@ -1,38 +1,34 @@
 //! FQ-PIE: fair queuing by flow, with PIE in each flow's queue.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: as [FQ-CoDel](crate::fq_codel): a seeded hash, deficit round robin, new flows first. Each queue is a
 //! [PIE](crate::pie) queue with a probability of its own.
 //! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate` for each flow that is not at rest.
 
-use crate::hashed::{Hashed, Queues};
+use crate::hashed::{Hashed, Queues, Turns};
 use crate::pie::Controller;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, pie, pie::Pie};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use haltere_units::{Dur, ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Fair queuing by flow, with PIE in each flow's queue.
-///
-/// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that
-/// was idle is served first.
-///
-/// Source: RFC 8033 (the controller) and RFC 8290 (the scheduler); Linux's `sch_fq_pie` joins them (tc-fq_pie(8)).
-///
-/// Deviations: those of `pie`. A packet that arrives at the limit is dropped, whatever its flow, as in Linux.
-///
-/// Known problems: flows whose hashes collide share one queue. An overflow hits the flow that arrives, not the longest.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub struct Params {
-    /// The queues and their limits.
-    #[serde(flatten)]
-    pub queues: Queues,
-    /// The controller.
-    #[serde(flatten)]
-    pub controller: Controller,
+haltere_units::params! {
+    /// Fair queuing by flow, with PIE in each flow's queue.
+    ///
+    /// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow
+    /// that was idle is served first.
+    ///
+    /// Source: RFC 8033 (the controller) and RFC 8290 (the scheduler); Linux's `sch_fq_pie` joins them (tc-fq_pie(8)).
+    ///
+    /// Deviations: those of `pie`. A packet that arrives at the limit is dropped, whatever its flow, as in Linux.
+    ///
+    /// Known problems: flows whose hashes collide share one queue. An overflow hits the flow that arrives, not the
+    /// longest.
+    pub struct Params: flattens {
+        /// The queues and their limits.
+        #[serde(flatten)]
+        pub queues: Queues = Default::default();
+        /// The controller of each queue's probability.
+        #[serde(flatten)]
+        pub controller: Controller = Default::default();
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -53,8 +49,7 @@ pub struct FqPie<P> {
     hashed: Hashed,
     tupdate: Dur,
     flows: Vec<Flow<P>>,
-    new_flows: VecDeque<u32>,
-    old_flows: VecDeque<u32>,
+    turns: Turns,
     /// The flows whose controllers are not at rest.
     awake: Vec<u32>,
     total: Backlog,
@@ -75,8 +70,7 @@ impl<P: Pkt> FqPie<P> {
             hashed,
             tupdate: params.controller.tupdate,
             flows: (0..params.queues.flows).map(flow).collect::<Result<_, _>>()?,
-            new_flows: VecDeque::new(),
-            old_flows: VecDeque::new(),
+            turns: Turns::default(),
             awake: Vec::new(),
             total: Backlog::default(),
             update_at: Time::ZERO + params.controller.first_update.unwrap_or(params.controller.tupdate),
@@ -105,20 +99,17 @@ impl<P: Pkt> Qdisc<P> for FqPie<P> {
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.hashed.quantum;
-            self.new_flows.push_back(id);
+            self.turns.new.push_back(id);
         }
     }
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         loop {
-            let is_new = !self.new_flows.is_empty();
-            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let id = *list.front()?;
+            let id = self.turns.front()?;
             let flow = &mut self.flows[id as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.hashed.quantum;
-                list.pop_front();
-                self.old_flows.push_back(id);
+                self.turns.rotate();
                 continue;
             }
             if let Some(pkt) = flow.pie.dequeue(now, fate) {
@@ -126,13 +117,7 @@ impl<P: Pkt> Qdisc<P> for FqPie<P> {
                 self.total.remove(pkt.len());
                 return Some(pkt);
             }
-            list.pop_front();
-            if is_new && !self.old_flows.is_empty() {
-                // RFC 8290 §4.2: one pass through the old list.
-                self.old_flows.push_back(id);
-            } else {
-                flow.listed = false;
-            }
+            flow.listed = !self.turns.found_empty();
         }
     }
     #[inline]
@@ -156,8 +141,7 @@ impl<P: Pkt> Qdisc<P> for FqPie<P> {
         });
     }
     fn probe(&self, row: &mut Probe) {
-        row.push("new_flows", "", self.new_flows.len() as f64);
-        row.push("old_flows", "", self.old_flows.len() as f64);
+        self.turns.probe(row);
         let most = self.awake.iter().map(|&id| self.flows[id as usize].pie.probability()).fold(0.0, f64::max);
         row.push("largest_drop_prob", "", most);
     }

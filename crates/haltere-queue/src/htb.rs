@@ -1,12 +1,14 @@
 //! HTB: hierarchical token bucket, a tree of classes with a rate and a ceiling each.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: each class has two token buckets, at `rate` and at `ceil`. A packet takes tokens of its class and of all
 //! classes above. A class sends while its buckets are not in debt. If only `rate` is in debt, it borrows from the class
 //! above, which then must be able to send or to borrow.
 //!
+//! The lender is the nearest class, from the leaf up, whose rate is not in debt, if no ceiling on the way is. Leaves
+//! whose lender is lower go first; among those, a lower `priority`; among those, in turn by `quantum`.
+//!
 //! ```text
-//!     root            the lender is the nearest class, from the leaf up, whose rate is not in debt, if no ceiling on the way is;
-//!     +- a            leaves whose lender is lower go first; among those, a lower `priority`; among those, in turn by `quantum`
+//!     root
+//!     +- a
 //!     |  +- a1  leaf
 //!     |  +- a2  leaf
 //!     +- b      leaf
@@ -15,13 +17,12 @@
 //! Units: bytes and bit/s, tokens counted exactly. Cost: O(classes x depth) a packet.
 
 use crate::classes::{self, Leaf, Match, backlog, class_of};
+use crate::token_bucket::TokenBucket;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, QueueParams};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, ParamError, Probe, Rate, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Levels: a leaf is at level 0, the root at the highest.
 const LEVELS: usize = 8;
@@ -30,111 +31,56 @@ const PRIORITIES: usize = 8;
 const QUANTUM: (u64, u64) = (1000, 200_000);
 const R2Q: u64 = 10;
 
-/// Shares a rate between classes: each is sure of its `rate` and may borrow what others leave, up to its `ceil`.
-///
-/// It holds packets back until their class or one above has tokens. The link behind it is faster than the root's rate.
-///
-/// Source: M. Devera, "Hierarchical token bucket theory", 2002; tc-htb(8), whose names the parameters have.
-///
-/// Deviations: `classes` takes the place of Linux's classes and filters. Tokens are counted exactly, and debts have no
-/// bound (Linux: 60 s).
-///
-/// Known problems: a class with a large `quantum` keeps another from its ceiling during its turn. Rates of children
-/// that add up to more than their parent's are not refused, as in Linux: the parent's rate then does not hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Rate of the root, above 0, which all classes share.
-    pub rate: Rate,
-    /// Depth of the root's bucket. Left out: the link's full packet.
-    pub burst: Option<Bytes>,
-    /// The classes. A parent comes before its children. Left out: one class with the whole rate.
-    pub classes: Vec<ClassParams>,
-    /// Packet or byte limit of all classes together, above 0. Left out: only the classes' own limits count.
-    pub limit: Option<Size>,
-}
-
-/// A class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "HtbClass")]
-pub struct ClassParams {
-    /// Its name, which children give as their parent.
-    pub name: String,
-    /// The class above. Left out: the root.
-    pub parent: Option<String>,
-    /// The rate of which it is sure, above 0.
-    pub rate: Rate,
-    /// The rate that it may have by borrowing, at least `rate`. Left out: the root's, or `rate` if that is more.
-    pub ceil: Option<Rate>,
-    /// Bytes that it may send at once at `rate`. Left out: the link's full packet.
-    pub burst: Option<Bytes>,
-    /// Bytes that it may send at once at `ceil`. Left out: the link's full packet.
-    pub cburst: Option<Bytes>,
-    /// Of a leaf: lower goes first, from 0 to 7.
-    pub priority: u8,
-    /// Of a leaf: bytes that it may borrow in its turn, above 0. Left out: a tenth of what `rate` carries in a second,
-    /// from 1000 B to 200 kB.
-    pub quantum: Option<Bytes>,
-    /// Of a leaf: which packets are in it. Left out: all.
-    #[serde(rename = "match")]
-    pub fits: Match,
-    /// Of a leaf: the discipline of its packets, with its own limit. Left out: first in, first out with 1000 packets.
-    pub queue: Option<Box<QueueParams>>,
-}
-
-impl Default for ClassParams {
-    fn default() -> ClassParams {
-        ClassParams {
-            name: String::new(),
-            parent: None,
-            rate: Rate::from_mbps(1),
-            ceil: None,
-            burst: None,
-            cburst: None,
-            priority: 0,
-            quantum: None,
-            fits: Match::default(),
-            queue: None,
-        }
+haltere_units::params! {
+    /// Shares a rate between classes: each is guaranteed its `rate` and may borrow what others leave, up to its `ceil`.
+    ///
+    /// It holds packets back until their class or one above has tokens. The link behind it is faster than the root's
+    /// rate.
+    ///
+    /// Source: M. Devera, "Hierarchical token bucket theory", 2002; tc-htb(8), whose names the parameters have.
+    ///
+    /// Deviations: `classes` takes the place of Linux's classes and filters. Tokens are counted exactly, and debts have
+    /// no bound (Linux: 60 s).
+    ///
+    /// Known problems: a class with a large `quantum` keeps another from its ceiling during its turn. Rates of children
+    /// that add up to more than their parent's are not refused, as in Linux: the parent's rate then does not hold.
+    pub struct Params {
+        /// Rate of the root, above 0, which all classes share.
+        pub rate: Rate = Rate::from_mbps(10), [above 0];
+        /// Depth of the root's bucket. Left out: the link's full packet.
+        pub burst: Option<Bytes> = None;
+        /// The classes. A parent comes before its children. Left out: one class with the whole rate.
+        pub classes: Vec<ClassParams> = Vec::new();
+        /// Packet or byte limit of all classes together, above 0. Left out: only the classes' own limits count.
+        pub limit: Option<Size> = None;
     }
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { rate: Rate::from_mbps(10), burst: None, classes: Vec::new(), limit: None }
-    }
-}
-
-/// Tokens that may be owed, in bits times 10^9: rate in bit/s times ns, so nothing is rounded.
-#[derive(Debug, Clone)]
-struct Bucket {
-    rate: i128,
-    depth: i128,
-    level: i128,
-    at: Time,
-}
-
-impl Bucket {
-    fn new(rate: Rate, depth: Bytes) -> Bucket {
-        let depth = i128::from(depth.as_u64()) * 8_000_000_000;
-        Bucket { rate: i128::from(rate.as_bps()), depth, level: depth, at: Time::ZERO }
-    }
-    #[inline]
-    fn fill(&mut self, now: Time) {
-        self.level = (self.level + self.rate * i128::from(now.since(self.at).as_ns())).min(self.depth);
-        self.at = now;
-    }
-    fn take(&mut self, len: u32) {
-        self.level -= i128::from(len) * 8_000_000_000;
-    }
-    fn is_owed(&self) -> bool {
-        self.level < 0
-    }
-    /// When nothing is owed any more.
-    fn ready_at(&self) -> Time {
-        let ns = (-self.level).max(0).cast_unsigned().div_ceil(self.rate.cast_unsigned());
-        u64::try_from(ns + u128::from(self.at.as_ns())).map_or(Time::NEVER, Time::from_ns)
+    /// A class in the tree, with its rates.
+    #[schemars(rename = "HtbClass")]
+    pub struct ClassParams {
+        /// Its name, by which its children refer to it.
+        pub name: String = String::new();
+        /// The class above. Left out: the root.
+        pub parent: Option<String> = None;
+        /// Its guaranteed rate, above 0.
+        pub rate: Rate = Rate::from_mbps(1), [above 0];
+        /// The largest rate that it may reach by borrowing, at least `rate`. Left out: the root's, or `rate` if that is
+        /// more.
+        pub ceil: Option<Rate> = None;
+        /// Bytes that it may send at once at `rate`. Left out: the link's full packet.
+        pub burst: Option<Bytes> = None;
+        /// Bytes that it may send at once at `ceil`. Left out: the link's full packet.
+        pub cburst: Option<Bytes> = None;
+        /// Of a leaf: lower goes first, from 0 to 7.
+        pub priority: u8 = 0, [from 0 to 7];
+        /// Of a leaf: bytes that it may borrow in its turn, above 0. Left out: a tenth of what `rate` carries in a
+        /// second, from 1000 B to 200 kB.
+        pub quantum: Option<Bytes> = None;
+        /// Of a leaf: its packets. Left out: all.
+        #[serde(rename = "match")]
+        pub fits: Match = Match::default();
+        /// Of a leaf: the discipline of its packets, with its own limit. Left out: first in, first out with 1000
+        /// packets.
+        pub queue: Option<Box<QueueParams>> = None;
     }
 }
 
@@ -144,8 +90,8 @@ struct Class {
     parent: Option<usize>,
     /// 0 of a leaf; the root's is the highest.
     level: usize,
-    tokens: Bucket,
-    ceiling: Bucket,
+    tokens: TokenBucket,
+    ceiling: TokenBucket,
 }
 
 /// What a leaf has besides.
@@ -176,19 +122,17 @@ pub struct Htb<P> {
 impl<P: Pkt> Htb<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        if params.rate == Rate::ZERO {
-            return Err(ParamError::new("rate", "above 0", params.rate));
-        }
+        params.check()?;
         let alone = [ClassParams { rate: params.rate, ..ClassParams::default() }];
         let given = if params.classes.is_empty() { &alone } else { params.classes.as_slice() };
         let depth = params.burst.unwrap_or(link.packet);
-        let whole = || Bucket::new(params.rate, depth);
+        let whole = || TokenBucket::new(params.rate, depth);
         let mut htb = Htb {
             classes: alloc::vec![Class { parent: None, level: LEVELS - 1, tokens: whole(), ceiling: whole() }],
             turns: Vec::new(),
             leaves: Vec::new(),
             next: [[0; PRIORITIES]; LEVELS],
-            limit: params.limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))?,
+            limit: Bound::optional(params.limit, link)?,
             ready: Time::ZERO,
         };
         for (number, class) in given.iter().enumerate() {
@@ -225,8 +169,8 @@ impl<P: Pkt> Htb<P> {
         self.classes.push(Class {
             parent: Some(parent),
             level: if is_leaf { 0 } else { above - 1 },
-            tokens: Bucket::new(rate, class.burst.unwrap_or(link.packet)),
-            ceiling: Bucket::new(ceil, class.cburst.unwrap_or(link.packet)),
+            tokens: TokenBucket::new(rate, class.burst.unwrap_or(link.packet)),
+            ceiling: TokenBucket::new(ceil, class.cburst.unwrap_or(link.packet)),
         });
         if is_leaf {
             let usual = (rate.as_bps() / 8 / R2Q).clamp(QUANTUM.0, QUANTUM.1);
@@ -259,7 +203,7 @@ impl<P: Pkt> Htb<P> {
         let count = self.leaves.len();
         let mut best = None;
         for leaf in 0..count {
-            if !self.leaves[leaf].waits(now, fate) {
+            if !self.leaves[leaf].inner.waits(now, fate) {
                 continue;
             }
             if let Some(level) = self.lender(leaf) {
@@ -298,26 +242,21 @@ impl<P: Pkt> Htb<P> {
             let mut ceilings = Time::ZERO;
             let mut first = Time::NEVER;
             for class in self.path(self.turns[*leaf].class).map(|at| &self.classes[at]) {
-                ceilings = ceilings.max(class.ceiling.ready_at());
-                first = first.min(ceilings.max(class.tokens.ready_at()));
+                ceilings = ceilings.max(class.ceiling.ready_at(0));
+                first = first.min(ceilings.max(class.tokens.ready_at(0)));
             }
             first
         };
-        let waiting = (0..self.leaves.len()).filter(|&leaf| self.leaves[leaf].queue.backlog().packets > 0);
+        let waiting = (0..self.leaves.len()).filter(|&leaf| self.leaves[leaf].inner.queue.backlog().packets > 0);
         waiting.map(|leaf| of(&leaf)).min().unwrap_or(Time::NEVER)
     }
 }
 
 /// What a class's parameters must be.
 fn check(class: &ClassParams, ceil: Rate) -> Result<(), ParamError> {
-    if class.rate == Rate::ZERO {
-        return Err(ParamError::new("rate", "above 0", class.rate));
-    }
+    class.check()?;
     if ceil < class.rate {
         return Err(ParamError::new("ceil", alloc::format!("at least `rate`, which is {}", class.rate), ceil));
-    }
-    if usize::from(class.priority) >= PRIORITIES {
-        return Err(ParamError::new("priority", "from 0 to 7", class.priority));
     }
     if class.quantum.is_some_and(|quantum| !(1..=1 << 30).contains(&quantum.as_u64())) {
         return Err(ParamError::new("quantum", "from 1 B to 1 GiB", class.quantum.unwrap_or_default()));
@@ -332,13 +271,13 @@ impl<P: Pkt> Qdisc<P> for Htb<P> {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
         let leaf = class_of(&self.leaves, &pkt);
-        self.leaves[leaf].enqueue(now, pkt, fate);
+        self.leaves[leaf].inner.enqueue(now, pkt, fate);
         self.ready = Time::ZERO; // its class may have tokens
     }
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         while let Some((leaf, lender)) = self.pick(now, fate) {
-            if let Some(pkt) = self.leaves[leaf].queue.dequeue(now, fate) {
+            if let Some(pkt) = self.leaves[leaf].inner.queue.dequeue(now, fate) {
                 self.charge(leaf, lender, pkt.len());
                 self.ready = Time::ZERO;
                 return Some(pkt);
@@ -353,14 +292,16 @@ impl<P: Pkt> Qdisc<P> for Htb<P> {
     fn ready_at(&self) -> Option<Time> {
         Some(if self.backlog().packets == 0 { Time::NEVER } else { self.ready })
     }
-    classes::inner_calls!(this => this.leaves.iter().map(|leaf| &leaf.queue), this.leaves.iter_mut().map(|leaf| &mut leaf.queue));
+    classes::inner_calls!(this =>
+        this.leaves.iter().map(|leaf| &leaf.inner.queue),
+        this.leaves.iter_mut().map(|leaf| &mut leaf.inner.queue));
     fn keeps_flow_order(&self) -> bool {
-        self.leaves.iter().all(|leaf| leaf.queue.keeps_flow_order())
+        self.leaves.iter().all(|leaf| leaf.inner.queue.keeps_flow_order())
     }
     fn probe(&self, row: &mut Probe) {
-        let waiting = self.leaves.iter().filter(|leaf| leaf.queue.backlog().packets > 0).count();
+        let waiting = self.leaves.iter().filter(|leaf| leaf.inner.queue.backlog().packets > 0).count();
         row.push("classes", "", waiting as f64);
-        row.push("tokens", "B", self.classes[0].tokens.level.max(0) as f64 / 8e9);
+        row.push("tokens", "B", self.classes[0].tokens.bytes());
     }
 }
 
@@ -420,17 +361,5 @@ mod tests {
         };
         is_about(&rates(tree(), &[1, 3], &[1, 2, 3]), &[6.0, 0.0, 4.0]);
         is_about(&rates(tree(), &[1, 2, 3], &[1, 2, 3]), &[3.0, 3.0, 4.0]);
-    }
-    #[test]
-    fn what_cannot_be_is_refused() {
-        let error = |class| {
-            let params = Params { classes: alloc::vec![class], ..Params::default() };
-            alloc::format!("{}", Htb::<TestPkt>::new(&params, &link()).unwrap_err())
-        };
-        assert_eq!(error(below("x", class("a", 1, &[]))), "parent must be the name of a class before this one, got x");
-        let low = ClassParams { ceil: Some(Rate::from_mbps(1)), ..class("a", 2, &[]) };
-        assert_eq!(error(low), "ceil must be at least `rate`, which is 2Mbit, got 1Mbit");
-        assert_eq!(error(ClassParams { priority: 8, ..class("a", 1, &[]) }), "priority must be from 0 to 7, got 8");
-        assert_eq!(error(class("a", 0, &[])), "rate must be above 0, got 0bit");
     }
 }

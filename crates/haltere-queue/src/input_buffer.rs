@@ -1,5 +1,4 @@
 //! Input buffer: the buffer between the ports of a software switch and its ingress thread, as BMv2 has it.
-//! Source, deviations and known problems: see [`Params`].
 //! Model:
 //!
 //! ```text
@@ -15,34 +14,25 @@
 use crate::{Backlog, Bound, CONTROL, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// One first-in first-out buffer for all ports; while it is full, packets wait in a socket for each port.
-///
-/// When the buffer has room again, the sockets are read in turn. Packets of the priority 7 (control), which are the
-/// copies that the switch returns to their senders (recirculated packets), have a buffer of their own, which is served
-/// first.
-///
-/// Source: BMv2, `simple_switch` (its input buffer of 1,024 packets blocks the thread that reads the ports, and holds
-/// recirculated packets apart).
-///
-/// Deviations: the thread that reads the ports takes no time.
-///
-/// Known problems: a port is recognised by its packets' source address, so there must be one host at each port.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit of the buffer, and of that for returned packets, above 0. The default is BMv2's.
-    pub limit: Size,
-    /// Packet or byte limit of each port's socket, above 0. libpcap's 2 MiB hold about 1,300 packets of 1500 bytes.
-    /// Left out: a packet that arrives at the full buffer is dropped.
-    pub socket: Option<Size>,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { limit: Size::Packets(1024), socket: None }
+haltere_units::params! {
+    /// One first-in first-out buffer for all ports; while it is full, packets wait in a socket for each port.
+    ///
+    /// When the buffer has room again, the sockets are read in turn. Packets of the priority 7 (control), such as
+    /// copies that the switch recirculates, have a buffer of their own, which is served first.
+    ///
+    /// Source: BMv2, `simple_switch` (its input buffer of 1,024 packets blocks the thread that reads the ports, and
+    /// holds recirculated packets apart).
+    ///
+    /// Deviations: the thread that reads the ports takes no time.
+    ///
+    /// Known problems: a port is recognised by its packets' source address, so there must be one host at each port.
+    pub struct Params {
+        /// Packet or byte limit of the buffer, and of that for recirculated packets, above 0. The default is BMv2's.
+        pub limit: Size = Size::Packets(1024);
+        /// Packet or byte limit of each port's socket, above 0. libpcap's 2 MiB hold about 1,300 packets of 1500 bytes.
+        /// Left out: a packet that arrives at the full buffer is dropped.
+        pub socket: Option<Size> = None;
     }
 }
 
@@ -59,7 +49,7 @@ pub struct InputBuffer<P> {
     recirculated: Store<P>,
     buffer: Store<P>,
     limit: Bound,
-    socket: Option<Size>,
+    socket: Option<Bound>,
     sockets: Vec<Socket<P>>,
     /// Which socket is read next.
     next: usize,
@@ -70,28 +60,24 @@ pub struct InputBuffer<P> {
 impl<P: Pkt> InputBuffer<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let limit = link.resolve(params.limit);
-        let socket = params.socket.map(|socket| link.resolve(socket));
-        if let Some(socket) = socket {
-            Store::<P>::new(socket).map_err(|e| ParamError { name: "socket".into(), ..e })?;
-        }
+        let limit = Bound::new(link.resolve(params.limit))?;
+        let socket = params.socket.map(|socket| Bound::new(link.resolve(socket))).transpose();
         Ok(InputBuffer {
-            recirculated: Store::new(limit)?,
-            buffer: Store::new(limit)?,
-            limit: Bound::new(limit)?,
-            socket,
+            recirculated: Store::within(limit),
+            buffer: Store::within(limit),
+            limit,
+            socket: socket.map_err(|e| ParamError { name: "socket".into(), ..e })?,
             sockets: Vec::new(),
             next: 0,
             blocked: Backlog::default(),
         })
     }
     /// The packet waits in the socket of its port, if there is room.
-    fn block(&mut self, now: Time, pkt: P, limit: Size) -> Result<(), P> {
+    fn block(&mut self, now: Time, pkt: P, bound: Bound) -> Result<(), P> {
         let (source, len) = (pkt.flow().src, pkt.len());
         let known = self.sockets.iter().position(|socket| socket.source == source);
         let index = known.unwrap_or_else(|| {
-            let store = Store::new(limit).unwrap_or_else(|_| Store::unbounded()); // the limit was checked
-            self.sockets.push(Socket { source, store });
+            self.sockets.push(Socket { source, store: Store::within(bound) });
             self.sockets.len() - 1
         });
         self.sockets[index].store.push(now, pkt)?;
@@ -111,9 +97,7 @@ impl<P: Pkt> InputBuffer<P> {
             let Some((came, pkt)) = store.pop() else { return };
             self.next = index + 1;
             self.blocked.remove(pkt.len());
-            if self.buffer.push(came, pkt).is_err() {
-                unreachable!("the packet fitted");
-            }
+            self.buffer.append(came, pkt);
         }
     }
 }
@@ -142,9 +126,7 @@ impl<P: Pkt> Qdisc<P> for InputBuffer<P> {
         Some(pkt)
     }
     fn backlog(&self) -> Backlog {
-        let parts = [self.recirculated.backlog(), self.buffer.backlog(), self.blocked];
-        let add = |a: Backlog, b: Backlog| Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
-        parts.into_iter().fold(Backlog::default(), add)
+        self.recirculated.backlog() + self.buffer.backlog() + self.blocked
     }
     fn probe(&self, row: &mut Probe) {
         row.push("returned_packets", "packets", f64::from(self.recirculated.backlog().packets));
@@ -202,12 +184,5 @@ mod tests {
         q.enqueue(Time::ZERO, from(1, 2).priority(CONTROL), &mut fate);
         assert_eq!(drain(&mut q, &mut fate), [1, 0]);
         assert!(fate.dropped.is_empty());
-    }
-
-    #[test]
-    fn a_socket_without_room_is_refused() {
-        let params = Params { socket: Some(Size::Packets(0)), ..Params::default() };
-        let error = InputBuffer::<TestPkt>::new(&params, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "socket must be above 0, got 0p");
     }
 }

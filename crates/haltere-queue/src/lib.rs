@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
-//! use haltere_units::{Bytes, Dur, Rate, Time};
+//! use haltere_units::{Dur, Rate, Time};
 //!
 //! struct Packet(u32);
 //! impl Pkt for Packet {
@@ -29,7 +29,7 @@
 //! }
 //!
 //! let params: QueueParams = serde_json::from_str(r#"{ "kind": "drop_tail", "limit": "2p" }"#)?;
-//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), rtt: None, packet: Bytes::new(1514), ..LinkContext::default() };
+//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), ..LinkContext::default() };
 //! let mut queue = Queue::new(&params, &link)?;
 //! let mut fate = Count(0);
 //! for _ in 0..3 {
@@ -51,7 +51,7 @@ haltere_units::registry! {
     /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines
     /// are boxed; drop tail, which thousands of links have, is not.
     any Queue<P>;
-    match each_discipline, outside => Outside<P>;
+    match each_discipline, outside => Outside<P>, boxed;
 
     drop_tail => DropTail<P>;
     pfifo_fast => PfifoFast<P>, boxed;
@@ -81,8 +81,7 @@ impl<P: Pkt> Queue<P> {
     pub fn new(params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
         Ok(each_discipline!(new p in params => (p, link)?))
     }
-    /// The same for a discipline inside another, which has it under that name and does not ask it when its packets may
-    /// leave.
+    /// The same for a discipline inside another, whose parameter of that name it is. It must not withhold packets.
     fn inside(name: &'static str, params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
         let queue = Queue::new(params, link)?;
         match Qdisc::<P>::ready_at(&queue) {
@@ -116,13 +115,13 @@ use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
 /// The flow of a packet. IPv4 addresses are in the low 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FlowKey {
-    /// Source address.
+    /// Source address of the IP header.
     pub src: u128,
-    /// Destination address.
+    /// Destination address of the IP header.
     pub dst: u128,
-    /// Source port.
+    /// Source port, 0 without ports.
     pub src_port: u16,
-    /// Destination port.
+    /// Destination port, 0 without ports.
     pub dst_port: u16,
     /// IP protocol number (6 TCP, 17 UDP, 1 ICMP).
     pub protocol: u8,
@@ -156,11 +155,11 @@ pub const CONTROL: u8 = 7;
 pub trait Pkt {
     /// Length on the link in bytes, headers and framing included.
     fn len(&self) -> u32;
-    /// The ECN field.
+    /// The ECN field of the IP header.
     fn ecn(&self) -> Ecn;
     /// Sets the ECN field to CE. Only called on packets whose field [is capable](Ecn::is_capable).
     fn set_ce(&mut self);
-    /// The flow.
+    /// The flow to which the packet belongs.
     fn flow(&self) -> FlowKey;
     /// Linux's packet priority, 0 to 15 (`TC_PRIO_*`), 0 for best effort.
     fn priority(&self) -> u8 {
@@ -181,8 +180,7 @@ pub trait Pkt {
     {
         None
     }
-    /// What it acknowledges, of a TCP segment that does nothing else, if the packet itself shows it. A discipline asks
-    /// [`Fate::pure_ack`].
+    /// What a pure acknowledgement acknowledges, if the packet itself shows it. A discipline asks [`Fate::pure_ack`].
     fn pure_ack(&self) -> Option<PureAck> {
         None
     }
@@ -196,12 +194,12 @@ pub trait Pkt {
 /// SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PureAck {
-    /// The acknowledgement number.
+    /// The TCP acknowledgement number.
     pub ack: u32,
-    /// The flags that carry ECN's answers: CWR, ECE and AE. The value has no other use than to be compared.
+    /// The flags CWR, ECE and AE. They are only compared.
     pub flags: u8,
-    /// SACK blocks (RFC 2018): sequence numbers of the first byte and the one after the last. A place that is not used
-    /// has twice zero.
+    /// SACK blocks (RFC 2018): sequence numbers of the first byte and the one after the last. Unused entries are (0,
+    /// 0).
     pub sack: [(u32, u32); 4],
 }
 
@@ -228,13 +226,13 @@ pub enum MarkReason {
 /// When a discipline [emits](Fate::emit) packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Emits {
-    /// It emits none.
+    /// It never emits packets.
     #[default]
     Never,
-    /// In [`enqueue`](Qdisc::enqueue).
+    /// Only in [`enqueue`](Qdisc::enqueue).
     AtEnqueue,
-    /// In [`dequeue`](Qdisc::dequeue), too. The world must then not carry out departures later, because an emitted
-    /// packet acts at once.
+    /// Also in [`dequeue`](Qdisc::dequeue). The world must then carry out departures on time, because an emitted packet
+    /// takes effect at once.
     AtDequeue,
 }
 
@@ -247,8 +245,8 @@ pub trait Fate<P> {
     /// A packet that the discipline made as a copy of another, such as [`Pkt::reflected`]. It starts at the node that
     /// sends on this link, or where the plan says. A world that does not carry such packets drops them.
     fn emit(&mut self, _copy: P) {}
-    /// What the packet acknowledges, if it does nothing else. A world that keeps options beside its packets looks
-    /// there.
+    /// What the packet acknowledges, if it is a pure acknowledgement. A world that stores options outside its packets
+    /// looks there.
     fn pure_ack(&self, pkt: &P) -> Option<PureAck>
     where
         P: Pkt,
@@ -281,7 +279,7 @@ fn mark<P: Pkt>(pkt: &mut P, reason: MarkReason, fate: &mut impl Fate<P>) -> boo
 /// Packets and bytes that wait in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
-    /// Packets waiting.
+    /// Packets that wait in the queue.
     pub packets: u32,
     /// Bytes waiting, as [`Pkt::len`] counts them.
     pub bytes: u64,
@@ -302,7 +300,22 @@ impl Backlog {
     }
 }
 
-/// What a discipline knows of its link, for parameters that follow from it.
+impl core::ops::Add for Backlog {
+    type Output = Backlog;
+    #[inline]
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl core::iter::Sum for Backlog {
+    #[inline]
+    fn sum<I: Iterator<Item = Backlog>>(parts: I) -> Backlog {
+        parts.fold(Backlog::default(), |sum, part| sum + part)
+    }
+}
+
+/// What a discipline knows of its link. Some parameters follow from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkContext {
     /// The link's rate; `None` if packets take no time.
@@ -352,10 +365,10 @@ pub trait Qdisc<P: Pkt> {
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
     /// Packets and bytes that wait now.
     fn backlog(&self) -> Backlog;
-    /// When the next packet may leave, of a discipline that withholds packets, such as a shaper. `None`: this one never
-    /// does, and that does not change. Else a time, from the start: [`Time::NEVER`] if no packet waits, and a later
-    /// time than that of a dequeue that found none although some wait. The world then calls [`dequeue`](Qdisc::dequeue)
-    /// again at that time.
+    /// When the next packet may leave, for a discipline that withholds packets, such as a shaper; [`Time::NEVER`] if no
+    /// packet waits. After a dequeue that found none although packets wait it is later than that dequeue, and the world
+    /// calls [`dequeue`](Qdisc::dequeue) again then. `None`: the discipline never withholds packets, during the whole
+    /// run.
     fn ready_at(&self) -> Option<Time> {
         None
     }
@@ -372,7 +385,7 @@ pub trait Qdisc<P: Pkt> {
     }
     /// True if no packet waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued
     /// at one instant comes out as it went in and leaves no trace, and a dequeue of an empty queue leaves none either.
-    /// A world may then leave out both.
+    /// A world may then skip both.
     fn passes(&self, _len: u32) -> bool {
         false
     }

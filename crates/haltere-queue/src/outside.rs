@@ -19,9 +19,9 @@ pub use haltere_units::outside::Params;
 
 /// Makes the disciplines of one language.
 pub trait Maker: Send + Sync {
-    /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a
-    /// maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may name
-    /// the nearest classes.
+    /// The description of a source, without a link. The laboratory asks for each place of an experiment that names it,
+    /// so a maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may
+    /// name the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
     /// An empty discipline on that link. `params` were checked against [`About::schema`]. A maker that reads the code
     /// again [checks its digest](Params::check_digest).
@@ -38,7 +38,7 @@ pub struct PacketView {
     pub len: u32,
     /// The ECN field at its arrival.
     pub ecn: Ecn,
-    /// The flow.
+    /// The flow to which the packet belongs.
     pub flow: FlowKey,
     /// Linux's packet priority, 0 to 15, 0 for best effort.
     pub priority: u8,
@@ -134,7 +134,7 @@ impl<P: Clone> Clone for Outside<P> {
 }
 
 impl<P: Pkt> Outside<P> {
-    /// An empty queue.
+    /// An empty queue under the discipline of these parameters.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Outside<P>, ParamError> {
         let discipline = link.outside.find::<dyn Maker>(&params.language)?.make(params, link)?;
         let reporter = Reporter::new(params, &link.outside);

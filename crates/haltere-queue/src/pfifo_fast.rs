@@ -1,5 +1,4 @@
 //! pfifo_fast: three first-in first-out bands by priority, Linux's default discipline for many years.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a packet's priority, 0 to 15, selects its band. The link serves the lowest band that holds a packet, so a
 //! busy band 0 starves the others. A full band drops what arrives.
 //! Units: packets or bytes, as the limit is written. Cost: O(1) a packet.
@@ -7,8 +6,6 @@
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use core::array;
 use haltere_units::{ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Which band each priority goes to, by `TC_PRIO_*` value: 0 best effort, 2 bulk, 6 interactive, 7 control.
 const PRIO2BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
@@ -21,31 +18,25 @@ pub const fn priority_of_dscp(dscp: u8) -> u8 {
     TOS_PRIORITY[(dscp & 7) as usize]
 }
 
-/// Three first-in first-out bands by priority: the link serves the lowest band that holds a packet.
-///
-/// Source: tc-pfifo_fast(8). The band of each priority is Linux's `prio2band`.
-///
-/// Deviations: a place is free again as soon as its packet is sent. `release_batch = 16` gives Linux's ring, which
-/// frees places sixteen at a time.
-///
-/// Known problems: those of drop tail. TCP without a set priority shares band 1 with all other traffic.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit of each band, above 0. Linux's `txqueuelen` limits each band by itself, too; the default is
-    /// Linux's.
-    pub limit: Size,
-    /// True: the three bands share one `limit`, as in ns-3. False: each has its own, as in Linux.
-    pub shared_limit: bool,
-    /// Places that a band frees at a time after their packets were sent, at least 1. Linux's ring (since 4.16) frees 16
-    /// at a time if it has at least 32 places. It also frees the rest at its end. So it drops before `limit` is
-    /// reached. A value above 1 needs a `limit` in packets that is not shared.
-    pub release_batch: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { limit: Size::Packets(1000), shared_limit: false, release_batch: 1 }
+haltere_units::params! {
+    /// Three first-in first-out bands by priority: the link serves the lowest band that holds a packet.
+    ///
+    /// Source: tc-pfifo_fast(8). The band of each priority is Linux's `prio2band`.
+    ///
+    /// Deviations: a place is free again as soon as its packet is sent. `release_batch = 16` gives Linux's ring, which
+    /// frees places sixteen at a time.
+    ///
+    /// Known problems: those of drop tail. TCP without a set priority shares band 1 with all other traffic.
+    pub struct Params {
+        /// Packet or byte limit of each band, above 0. Linux's `txqueuelen` limits each band by itself, too; the
+        /// default is Linux's.
+        pub limit: Size = Size::Packets(1000);
+        /// True: the three bands share one `limit`, as in ns-3. False: each has its own, as in Linux.
+        pub shared_limit: bool = false;
+        /// Places that a band frees at a time after their packets were sent, at least 1. Linux's ring (since 4.16)
+        /// frees 16 at a time if it has at least 32 places. It also frees the rest at its end. So it drops before
+        /// `limit` is reached. A value above 1 needs a `limit` in packets that is not shared.
+        pub release_batch: u32 = 1, [at least 1];
     }
 }
 
@@ -89,14 +80,10 @@ pub struct PfifoFast<P> {
 impl<P: Pkt> PfifoFast<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        params.check()?;
         let limit = link.resolve(params.limit);
         let bound = Bound::new(limit)?;
         let ring = match (params.release_batch, limit) {
-            (0, _) => {
-                return Err(
-                    ParamError::new("release_batch", "at least 1", 0).default_is(Params::default().release_batch)
-                );
-            }
             (1, _) => None,
             (batch, Size::Packets(places)) if !params.shared_limit => {
                 Some((u32::try_from(places).unwrap_or(u32::MAX), batch))

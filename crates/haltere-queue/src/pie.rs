@@ -1,5 +1,4 @@
 //! PIE: proportional integral controller enhanced.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: every `tupdate`, with d the queueing delay, `p <- p + alpha (d - target) + beta (d - d_old)`. Alpha and beta
 //! are scaled down while p is small. Each arrival is dropped (or marked) with probability p. Derandomisation spreads
 //! the drops: never before the sum of p since the last drop is 0.85, always when it is 8.5.
@@ -7,8 +6,6 @@
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use haltere_units::{Dur, ParamError, Prob, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Bytes that one measurement of the departure rate needs (RFC 8033 section 4.3: DQ_THRESHOLD, 2^14).
 const DQ_THRESHOLD: u64 = 16_384;
@@ -19,93 +16,64 @@ const MAX_STEP: f64 = 0.02;
 /// What an idle update leaves of p (RFC 8033 section 4.2: "98%"; Linux 1 - 1/64).
 const IDLE_DECAY: f64 = 1.0 - 1.0 / 64.0;
 
-/// Drops or marks arrivals with a probability that a controller sets to hold the delay at `target`.
-///
-/// Source: RFC 8033.
-///
-/// Deviations: these are Linux's. The delay is the waiting time of the last packet sent, which RFC 8033 section 5.2
-/// allows; `dq_rate_estimator` gives the RFC's other way. The early drop uses the latest delay, the RFC's the one of
-/// the last update. The burst allowance runs down with the time between departures, not with updates. Unlike in Linux
-/// the probability stays at most 1, as in the RFC. A Linux kernel of 250 Hz has `tupdate = "20ms"` and `first_update =
-/// "500ms"`.
-///
-/// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
-    /// (tc-pie(8)).
-    pub limit: Size,
-    /// The controller.
-    #[serde(flatten)]
-    pub controller: Controller,
-    /// True: the delay is the backlog over an estimate of the departure rate (RFC 8033 section 4.3). False: the waiting
-    /// time of the last packet sent, as in Linux.
-    pub dq_rate_estimator: bool,
-    /// True: drops are spread by derandomisation (RFC 8033 section 5.4), as in Linux.
-    pub derandomisation: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(1000),
-            controller: Controller::default(),
-            dq_rate_estimator: false,
-            derandomisation: true,
-        }
+haltere_units::params! {
+    /// Drops or marks arrivals with a probability that a controller sets to hold the delay at `target`.
+    ///
+    /// Source: RFC 8033.
+    ///
+    /// Deviations: these are Linux's. The delay is the waiting time of the last packet sent, which RFC 8033 section 5.2
+    /// allows; `dq_rate_estimator` gives the RFC's other way. The early drop uses the latest delay, the RFC's the one
+    /// of the last update. The burst allowance runs down with the time between departures, not with updates. Unlike in
+    /// Linux the probability stays at most 1, as in the RFC. A Linux kernel of 250 Hz has `tupdate = "20ms"` and
+    /// `first_update = "500ms"`.
+    ///
+    /// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
+    pub struct Params: flattens {
+        /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
+        /// (tc-pie(8)).
+        pub limit: Size = Size::Packets(1000);
+        /// The controller of the probability.
+        #[serde(flatten)]
+        pub controller: Controller = Controller::default();
+        /// True: the delay is the backlog over an estimate of the departure rate (RFC 8033 section 4.3). False: the
+        /// waiting time of the last packet sent, as in Linux.
+        pub dq_rate_estimator: bool = false;
+        /// True: drops are spread by derandomisation (RFC 8033 section 5.4), as in Linux.
+        pub derandomisation: bool = true;
     }
-}
-
-/// PIE's controller, which each queue of `fq_pie` has, too.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Controller {
-    /// Delay to hold, above 0. The default is RFC 8033's QDELAY_REF (section 4.1).
-    pub target: Dur,
-    /// Time between two updates of the probability, above 0. The default is RFC 8033's T_UPDATE (section 4.2). A Linux
-    /// kernel with HZ=250 rounds it up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
-    pub tupdate: Dur,
-    /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of the
-    /// queue.
-    pub first_update: Option<Dur>,
-    /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8)
-    /// writes sixteenths.
-    pub alpha: f64,
-    /// Gain on the change of the delay, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8) writes
-    /// sixteenths.
-    pub beta: f64,
-    /// How long a burst after an uncongested time passes unhindered. The default is RFC 8033's MAX_BURST (section 4.4).
-    pub max_burst: Dur,
-    /// True: mark ECN-capable packets instead of dropping them while p is at most `ecn_threshold`.
-    pub ecn: bool,
-    /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1), and
-    /// Linux's `ecn_prob` (tc-fq_pie(8)).
-    pub ecn_threshold: Prob,
-    /// True: a packet's probability is scaled by its length over a full packet's.
-    pub bytemode: bool,
-}
-
-impl Default for Controller {
-    fn default() -> Controller {
-        Controller {
-            target: Dur::from_ms(15),
-            tupdate: Dur::from_ms(15),
-            first_update: None,
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Dur::from_ms(150),
-            ecn: false,
-            ecn_threshold: Prob::of(0.1),
-            bytemode: false,
-        }
+    /// PIE's controller, which each queue of `fq_pie` has, too.
+    #[derive(Copy)]
+    pub struct Controller: part {
+        /// Delay to hold, above 0. The default is RFC 8033's QDELAY_REF (section 4.1).
+        pub target: Dur = Dur::from_ms(15), [above 0];
+        /// Time between two updates of the probability, above 0. The default is RFC 8033's T_UPDATE (section 4.2). A
+        /// Linux kernel with HZ=250 rounds it up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
+        pub tupdate: Dur = Dur::from_ms(15), [above 0];
+        /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of
+        /// the queue.
+        pub first_update: Option<Dur> = None;
+        /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8)
+        /// writes sixteenths.
+        pub alpha: f64 = 0.125, [from 0 to 2] "tc's numbers are in sixteenths";
+        /// Gain on the change of the delay, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8)
+        /// writes sixteenths.
+        pub beta: f64 = 1.25, [from 0 to 2] "tc's numbers are in sixteenths";
+        /// How long a burst after an uncongested time passes unhindered. The default is RFC 8033's MAX_BURST (section
+        /// 4.4).
+        pub max_burst: Dur = Dur::from_ms(150);
+        /// True: mark ECN-capable packets instead of dropping them while p is at most `ecn_threshold`.
+        pub ecn: bool = false;
+        /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1), and
+        /// Linux's `ecn_prob` (tc-fq_pie(8)).
+        pub ecn_threshold: Prob = Prob::of(0.1);
+        /// True: a packet's probability is scaled by its length over a full packet's.
+        pub bytemode: bool = false;
     }
 }
 
 #[derive(Debug, Clone)]
 struct Vars {
-    /// The probability p.
+    /// The probability p of a drop.
     drop_prob: f64,
     /// The sum of p since the last drop.
     accu_prob: f64,
@@ -138,22 +106,11 @@ pub struct Pie<P> {
 impl<P: Pkt> Pie<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let (given, usual) = (&params.controller, Controller::default());
+        let given = &params.controller;
+        given.check()?;
         let first_update = given.first_update.unwrap_or(given.tupdate);
-        for (name, value, default) in [
-            ("target", given.target, usual.target),
-            ("tupdate", given.tupdate, usual.tupdate),
-            ("first_update", first_update, usual.tupdate),
-        ] {
-            if value.is_zero() {
-                return Err(ParamError::new(name, "above 0", value).default_is(default));
-            }
-        }
-        for (name, value, default) in [("alpha", given.alpha, usual.alpha), ("beta", given.beta, usual.beta)] {
-            if !(0.0..=2.0).contains(&value) {
-                let hint = alloc::format!("the default is `{default}`; tc's numbers are in sixteenths");
-                return Err(ParamError::new(name, "from 0 to 2", value).hint(hint));
-            }
+        if first_update.is_zero() {
+            return Err(ParamError::new("first_update", "above 0", first_update).default_is(given.tupdate));
         }
         let vars = Vars {
             drop_prob: 0.0,
@@ -296,10 +253,7 @@ impl<P: Pkt> Qdisc<P> for Pie<P> {
                 && self.vars.drop_prob <= self.params.controller.ecn_threshold.as_f64()
                 && mark(&mut pkt, MarkReason::Congestion, fate))
         {
-            match self.store.push(now, pkt) {
-                Ok(()) => return,
-                Err(_) => unreachable!("the packet fitted"),
-            }
+            return self.store.append(now, pkt);
         } else {
             DropReason::Congestion
         };
@@ -533,15 +487,5 @@ mod tests {
         near(q.vars.avg_dq_rate, 16_500.0 / 0.012);
         q.on_timer(Time::ZERO + Dur::from_ms(15));
         assert_eq!(q.vars.qdelay, Dur::from_secs_f64(29.0 * 1500.0 / (16_500.0 / 0.012)));
-    }
-
-    #[test]
-    fn a_gain_in_tc_s_sixteenths_is_refused() {
-        let error =
-            Pie::<TestPkt>::new(&with(Controller { beta: 20.0, ..Controller::default() }), &link()).unwrap_err();
-        assert_eq!(
-            alloc::format!("{error}"),
-            "beta must be from 0 to 2, got 20; the default is `1.25`; tc's numbers are in sixteenths"
-        );
     }
 }

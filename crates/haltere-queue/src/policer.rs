@@ -1,5 +1,4 @@
 //! Policer: a token bucket that holds no packet back.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a packet that finds tokens for its length conforms, takes them, and goes to the inner queue. Another one
 //! exceeds: it is dropped or marked.
 //!
@@ -16,45 +15,35 @@ use crate::{
 };
 use alloc::boxed::Box;
 use haltere_units::{Bytes, ParamError, Probe, Rate, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Policer: packets beyond a rate and a burst are dropped or marked at once. None waits for tokens.
-///
-/// Source: Linux `tc-police(8)`, whose names `rate` and `burst` are; the committed rate and burst of RFC 2697.
-///
-/// Deviations: two colours, not the three of RFC 2697. A packet that exceeds is dropped or gets CE, not another DSCP.
-///
-/// Known problems: TCP loses whole flights if `burst` is much less than its rate times the round-trip time, and gets
-/// much less than `rate` (Flach et al., SIGCOMM 2016).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Rate at which tokens come, above 0.
-    pub rate: Rate,
-    /// Depth of the bucket, at least a full packet: so many bytes conform at once after an idle time.
-    pub burst: Bytes,
+haltere_units::params! {
+    /// Policer: packets beyond a rate and a burst are dropped or marked at once. None waits for tokens.
+    ///
+    /// Source: Linux `tc-police(8)`, whose names `rate` and `burst` are; the committed rate and burst of RFC 2697.
+    ///
+    /// Deviations: two colours, not the three of RFC 2697. A packet that exceeds is dropped or gets CE, not another
+    /// DSCP.
+    ///
+    /// Known problems: TCP loses whole flights if `burst` is much less than its rate times the round-trip time, and
+    /// gets much less than `rate` (Flach et al., SIGCOMM 2016).
+    pub struct Params {
+        /// Rate at which tokens come, above 0.
+        pub rate: Rate = Rate::from_mbps(10);
+        /// Depth of the bucket, at least a full packet: so many bytes conform at once after an idle time.
+        pub burst: Bytes = Bytes::new(100_000);
+        /// What happens to a packet that exceeds.
+        pub exceed: Exceed = Exceed::Drop;
+        /// Packet or byte limit of the queue behind the policer, above 0. Left out: `1000p`, unless `queue` is given.
+        pub limit: Option<Size> = None;
+        /// Discipline behind the policer, with its own limit. Left out: first in, first out with `limit`.
+        pub queue: Option<Box<QueueParams>> = None;
+    }
     /// What happens to a packet that exceeds.
-    pub exceed: Exceed,
-    /// Packet or byte limit of the queue behind the policer, above 0. Left out: `1000p`, unless `queue` is given.
-    pub limit: Option<Size>,
-    /// Discipline behind the policer, with its own limit. Left out: first in, first out with `limit`.
-    pub queue: Option<Box<QueueParams>>,
-}
-
-/// What happens to a packet that exceeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Exceed {
-    /// It is dropped.
-    Drop,
-    /// It is marked with CE if it is ECN-capable, else dropped.
-    Mark,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { rate: Rate::from_mbps(10), burst: Bytes::new(100_000), exceed: Exceed::Drop, limit: None, queue: None }
+    pub enum Exceed {
+        /// The packet is dropped.
+        Drop,
+        /// The packet is marked with CE if it is ECN-capable, else dropped.
+        Mark,
     }
 }
 
@@ -76,7 +65,7 @@ impl<P: Pkt> Policer<P> {
             (Some(limit), Some(_)) => return Err(ParamError::new("limit", "left out beside `queue`", limit)),
         };
         Ok(Policer {
-            tokens: TokenBucket::new(("rate", params.rate), ("burst", params.burst))?,
+            tokens: TokenBucket::checked(("rate", params.rate), ("burst", params.burst))?,
             exceed: params.exceed,
             queue: Queue::new(&queue, link)?,
         })
@@ -157,12 +146,5 @@ mod tests {
         }
         assert_eq!((fate.marked_ids(), fate.dropped_ids()), (alloc::vec![2], alloc::vec![3]));
         assert_eq!(q.backlog().packets, 3);
-    }
-    #[test]
-    fn a_limit_beside_a_queue_is_refused() {
-        let queue = Some(Box::new(QueueParams::DropTail(Default::default())));
-        let params = Params { limit: Some(Size::Packets(9)), queue, ..Params::default() };
-        let error = Policer::<TestPkt>::new(&params, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "limit must be left out beside `queue`, got 9p");
     }
 }

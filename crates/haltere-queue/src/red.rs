@@ -1,6 +1,5 @@
 //! RED: random early detection, and ARED, which adapts its maximum probability. Not the path scheduler of the same
 //! name.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: at each arrival, before the packet is queued, `avg <- avg + w (q - avg)`, with q the backlog in bytes or
 //! packets. Below `min` nothing happens. From `min` on the probability of a mark or drop is `p_b = max_p (avg - min) /
 //! (max - min)`. Marks are spread: the gap between two is uniform from 1 to `1 / p_b` packets (method 2 of the paper).
@@ -15,8 +14,6 @@ mod tc;
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use config::{Config, Idle};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// How often ARED adapts (Floyd 2001 section 4).
 const ADAPT_INTERVAL: Dur = Dur::from_ms(500);
@@ -25,121 +22,83 @@ const ADAPT_BOUNDS: (f64, f64) = (0.01, 0.5);
 /// ARED's decrease (Floyd 2001 section 4.2).
 const ADAPT_BETA: f64 = 0.9;
 
-/// How the average decays while the queue is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IdleDecay {
-    /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that the
-    /// paper divides by e, and tc's time unit is 15.6 times the kernel's.
-    #[default]
-    Linux,
-    /// As the paper and ns-3: by `(1 - w)` for each packet of `avpkt` that could have been sent.
-    Paper,
-}
-
-/// The RED queue discipline (random early detection): marks or drops at random as the average queue grows.
-///
-/// With `adaptive` it is ARED, which tunes the probability.
-///
-/// Source: Floyd and Jacobson 1993. `gentle` is from Floyd 2000, `adaptive` from Floyd, Gummadi and Shenker 2001.
-///
-/// Deviations: these are Linux's. The count restarts at -1 above `max` (the paper: 0). The average decays over idle
-/// time by Linux's table (`idle`). The adaptation runs by a timer, as in the paper and in Linux; ns-3 adapts at the
-/// first arrival that is late enough.
-///
-/// Known problems: the average lags behind bursts. The right thresholds depend on the rate and the number of flows.
-/// With a hard threshold (`max` = `min` + 1 byte) the probability is a step function of the average.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-#[schemars(deny_unknown_fields)]
-pub struct Params {
-    /// What CHOKe has, too.
-    #[serde(flatten)]
-    pub base: Base,
-    /// Length of an average packet, above 0. The default is Linux's (tc-red(8)).
-    pub avpkt: Bytes,
-    /// Weight of the average itself, above 0 and at most 1: the paper's w_q, ns-3's `QW`. Left out: it follows from
-    /// `burst`.
-    pub weight: Option<f64>,
-    /// How the average decays while the queue is empty. `linux` together with `weight` takes the nearest power of one
-    /// half for its table.
-    pub idle: IdleDecay,
-    /// With `ecn`: drop even ECN-capable packets above `max`.
-    pub harddrop: bool,
-    /// With `ecn`: keep packets that are not ECN-capable instead of dropping them early.
-    pub nodrop: bool,
-    /// True: the probability rises from `probability` at `max` to 1 at twice `max` (Floyd 2000). Linux does not have
-    /// it.
-    pub gentle: bool,
-    /// True: marks are more than `1 / p_b` and at most `2 / p_b` packets apart, as with ns-3's `Wait`.
-    pub wait: bool,
-    /// True: the probability is scaled by packet length over `avpkt` (the paper's byte mode).
-    pub bytemode: bool,
-    /// True: ARED (tc: `adaptative`). Every 0.5 s max_p is adapted to hold the average halfway between `min` and `max`.
-    /// If neither is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)` and `max` three
-    /// times that. The weight, if not given, is then `1 - exp(-1 / rate)`, with the rate in packets/s (Floyd 2001
-    /// section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows it, but its
-    /// timer does not run and max_p stays.
-    pub adaptive: bool,
-    /// Average delay at which the automatic thresholds aim, above 0. The default is ns-3's and the paper's (Floyd 2001
-    /// section 5).
-    pub target_delay: Dur,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            base: Base::default(),
-            avpkt: Bytes::new(1000),
-            weight: None,
-            idle: IdleDecay::Linux,
-            harddrop: false,
-            nodrop: false,
-            gentle: false,
-            wait: false,
-            bytemode: false,
-            adaptive: false,
-            target_delay: Dur::from_ms(5),
-        }
+haltere_units::params! {
+    /// How the average decays while the queue is empty.
+    #[derive(Default)]
+    pub enum IdleDecay {
+        /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that
+        /// the paper divides by e, and tc's time unit is 15.6 times the kernel's.
+        #[default]
+        Linux,
+        /// As the paper and ns-3: by `(1 - w)` for each packet of `avpkt` that could have been sent.
+        Paper,
     }
-}
-
-/// What RED and CHOKe have in common.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Base {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
-    pub limit: Size,
-    /// Average queue at which marking starts, above 0, in packets or bytes. The unit decides how the queue is averaged.
-    /// Left out: a third of `max` (tc-red(8)); with `adaptive` it follows from `target_delay`.
-    pub min: Option<Size>,
-    /// Average queue at which the probability is `probability`, above `min`, in the same unit. Left out: a quarter of
-    /// `limit` (tc-red(8)); with `adaptive` three times `min`.
-    pub max: Option<Size>,
-    /// Probability at `max`, above 0: the paper's max_p, ns-3's `1 / LInterm`. The default is Linux's (tc-red(8)).
-    pub probability: Prob,
-    /// Packets that may arrive at once before marking starts. The weight of the average becomes the largest power of
-    /// one half that allows it (tc's Wlog). Not together with `weight`. Left out: `(2 min + max) / (3 avpkt)`
-    /// (tc-red(8)).
-    pub burst: Option<u32>,
-    /// Rate that tells how many packets an idle time stands for, above 0. Left out: the link's rate, or 10 Mbit/s if it
-    /// has none. (tc-red(8) takes 10 Mbit/s always.)
-    pub bandwidth: Option<Rate>,
-    /// True: mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-impl Default for Base {
-    fn default() -> Base {
-        Base {
-            limit: Size::Packets(1000),
-            min: None,
-            max: None,
-            probability: Prob::of(0.02),
-            burst: None,
-            bandwidth: None,
-            ecn: false,
-        }
+    /// The RED queue discipline (random early detection): marks or drops at random as the average queue grows.
+    ///
+    /// With `adaptive` it is ARED, which tunes the probability.
+    ///
+    /// Source: Floyd and Jacobson 1993. `gentle` is from Floyd 2000, `adaptive` from Floyd, Gummadi and Shenker 2001.
+    ///
+    /// Deviations: these are Linux's. The count restarts at -1 above `max` (the paper: 0). The average decays over idle
+    /// time by Linux's table (`idle`). The adaptation runs by a timer, as in the paper and in Linux; ns-3 adapts at the
+    /// first arrival that is late enough.
+    ///
+    /// Known problems: the average lags behind bursts. The right thresholds depend on the rate and the number of flows.
+    /// With a hard threshold (`max` = `min` + 1 byte) the probability is a step function of the average.
+    pub struct Params: flattens {
+        /// The parameters that CHOKe has as well.
+        #[serde(flatten)]
+        pub base: Base = Base::default();
+        /// Length of an average packet, above 0. The default is Linux's (tc-red(8)).
+        pub avpkt: Bytes = Bytes::new(1000), [above 0];
+        /// Weight of the average itself, above 0 and at most 1: the paper's w_q, ns-3's `QW`. Left out: it follows from
+        /// `burst`.
+        pub weight: Option<f64> = None;
+        /// How the average decays while the queue is empty. `linux` together with `weight` takes the nearest power of
+        /// one half for its table.
+        pub idle: IdleDecay = IdleDecay::Linux;
+        /// With `ecn`: drop even ECN-capable packets above `max`.
+        pub harddrop: bool = false;
+        /// With `ecn`: keep packets that are not ECN-capable instead of dropping them early.
+        pub nodrop: bool = false;
+        /// True: the probability rises from `probability` at `max` to 1 at twice `max` (Floyd 2000). Linux does not
+        /// have it.
+        pub gentle: bool = false;
+        /// True: marks are more than `1 / p_b` and at most `2 / p_b` packets apart, as with ns-3's `Wait`.
+        pub wait: bool = false;
+        /// True: the probability is scaled by packet length over `avpkt` (the paper's byte mode).
+        pub bytemode: bool = false;
+        /// True: ARED (tc: `adaptative`). Every 0.5 s max_p is adapted to hold the average halfway between `min` and
+        /// `max`. If neither is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)` and
+        /// `max` three times that. The weight, if not given, is then `1 - exp(-1 / rate)`, with the rate in packets/s
+        /// (Floyd 2001 section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows
+        /// it, but its timer does not run and max_p stays.
+        pub adaptive: bool = false;
+        /// Average delay at which the automatic thresholds aim, above 0. The default is ns-3's and the paper's (Floyd
+        /// 2001 section 5).
+        pub target_delay: Dur = Dur::from_ms(5), [above 0];
+    }
+    /// The parameters that RED and CHOKe share.
+    pub struct Base: part {
+        /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
+        pub limit: Size = Size::Packets(1000);
+        /// Average queue at which marking starts, above 0, in packets or bytes. The unit decides how the queue is
+        /// averaged. Left out: a third of `max` (tc-red(8)); with `adaptive` it follows from `target_delay`.
+        pub min: Option<Size> = None;
+        /// Average queue at which the probability is `probability`, above `min`, in the same unit. Left out: a quarter
+        /// of `limit` (tc-red(8)); with `adaptive` three times `min`.
+        pub max: Option<Size> = None;
+        /// Probability at `max`, above 0: the paper's max_p, ns-3's `1 / LInterm`. The default is Linux's (tc-red(8)).
+        pub probability: Prob = Prob::of(0.02), [above 0];
+        /// Packets that may arrive at once before marking starts. The weight of the average becomes the largest power
+        /// of one half that allows it (tc's Wlog). Not together with `weight`. Left out: `(2 min + max) / (3 avpkt)`
+        /// (tc-red(8)).
+        pub burst: Option<u32> = None;
+        /// Rate by which an idle time is converted to packets, above 0. Left out: the link's rate, or 10 Mbit/s if it
+        /// has none. (tc-red(8) takes 10 Mbit/s always.)
+        pub bandwidth: Option<Rate> = None;
+        /// True: mark ECN-capable packets instead of dropping them.
+        pub ecn: bool = false;
     }
 }
 
@@ -213,14 +172,14 @@ impl<P: Pkt> Red<P> {
     #[inline]
     fn verdict(&mut self, len: u32, fate: &mut impl Fate<P>) -> Verdict {
         let avg = self.vars.avg;
-        let Config { min, max, gentle, .. } = self.config;
+        let Config { min, max, .. } = self.config;
         if avg < min {
             self.vars.count = -1;
             return Verdict::Keep;
         }
         let p_b = if avg < max {
             self.vars.max_p * (avg - min) / (max - min)
-        } else if gentle && avg < 2.0 * max {
+        } else if self.config.params.gentle && avg < 2.0 * max {
             self.vars.max_p + (1.0 - self.vars.max_p) * (avg - max) / max
         } else {
             self.vars.count = -1;
@@ -232,7 +191,7 @@ impl<P: Pkt> Red<P> {
     /// Floyd & Jacobson section 7, method 2: a mark when `count >= R / p_b`, with a new R for each gap.
     #[inline]
     fn chance(&mut self, p_b: f64, len: u32, fate: &mut impl Fate<P>) -> Verdict {
-        let scale = if self.config.bytemode { f64::from(len) / self.config.avpkt } else { 1.0 };
+        let scale = if self.config.params.bytemode { f64::from(len) / self.config.avpkt } else { 1.0 };
         self.vars.count += 1;
         if self.vars.count == 0 {
             self.vars.r = self.draw(fate);
@@ -247,7 +206,7 @@ impl<P: Pkt> Red<P> {
     }
 
     fn draw(&self, fate: &mut impl Fate<P>) -> f64 {
-        fate.uniform() + f64::from(u8::from(self.config.wait))
+        fate.uniform() + f64::from(u8::from(self.config.params.wait))
     }
 
     /// Keeps a packet of that verdict by marking it, or drops it.
@@ -255,10 +214,10 @@ impl<P: Pkt> Red<P> {
     fn admit(&mut self, mut pkt: P, verdict: Verdict, fate: &mut impl Fate<P>) -> Option<P> {
         let (may_mark, reason) = match verdict {
             Verdict::Keep => return Some(pkt),
-            Verdict::Early => (self.config.ecn, MarkReason::Congestion),
-            Verdict::Forced => (self.config.ecn && !self.config.harddrop, MarkReason::Threshold),
+            Verdict::Early => (self.config.params.base.ecn, MarkReason::Congestion),
+            Verdict::Forced => (self.config.params.base.ecn && !self.config.params.harddrop, MarkReason::Threshold),
         };
-        if may_mark && (mark(&mut pkt, reason, fate) || self.config.nodrop) {
+        if may_mark && (mark(&mut pkt, reason, fate) || self.config.params.nodrop) {
             return Some(pkt);
         }
         fate.dropped(pkt, DropReason::Congestion);
@@ -271,7 +230,7 @@ impl<P: Pkt> Red<P> {
         let verdict = self.verdict(pkt.len(), fate);
         let fits = self.store.fits(pkt.len());
         // A packet that does not fit is not marked first: it is dropped for one reason or the other.
-        if !fits && (verdict == Verdict::Keep || self.config.ecn) {
+        if !fits && (verdict == Verdict::Keep || self.config.params.base.ecn) {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
         if let Some(pkt) = self.admit(pkt, verdict, fate)

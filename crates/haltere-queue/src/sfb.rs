@@ -1,14 +1,12 @@
 //! SFB: stochastic fair BLUE.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a Bloom filter of [`LEVELS`] rows with [`BINS`] bins each. A flow has one bin in each row. A bin that holds
 //! at least `target` packets raises its probability by `increment`, one that is empty lowers it by `decrement`. A
 //! flow's probability is the least of its bins'. A flow whose bins are all at 1 does not answer: its rate is limited.
 //! Units: packets, time ns. Cost: O(levels) a packet.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use alloc::collections::VecDeque;
 use haltere_units::{Dur, ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Rows of the filter (Linux: SFB_LEVELS).
 const LEVELS: usize = 8;
@@ -17,62 +15,46 @@ const BINS: usize = 16;
 /// Linux's units of a probability (SFB_MAX_PROB).
 const UNITS: f64 = 65_535.0;
 
-/// Drops or marks with a probability for each flow, without a queue for each flow.
-///
-/// Flows that answer congestion find the probability that holds their bins short. Flows that do not answer drive all
-/// their bins to 1 and are limited to `penalty_rate`.
-///
-/// Source: Feng, Kandlur, Saha and Shin 2001.
-///
-/// Deviations: these are Linux's. Two filters with different hashes take turns every `rehash`; for `warmup` before the
-/// change both learn. A flow that does not answer is limited by a token bucket that all such flows share. The default
-/// `increment` and `decrement` are Linux's.
-///
-/// Known problems: a flow that shares all its bins with flows that do not answer is limited with them until the next
-/// `rehash`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
-    /// `txqueuelen`.
-    pub limit: Size,
-    /// Packets in a bin from which its probability rises, at least 1. The default is Linux's (tc-sfb(8)).
-    pub target: u32,
-    /// Packets in every bin of a flow from which its packets are dropped, above `target`. The default is Linux's
-    /// (tc-sfb(8)).
-    pub max: u32,
-    /// What a full bin adds to its probability, above 0 and at most 1. The default is Linux's: 0.0005 in whole
-    /// 65535ths, 33 of them.
-    pub increment: f64,
-    /// What an empty bin takes from its probability, above 0 and at most 1. The default is Linux's: 0.00005 in whole
-    /// 65535ths, 3 of them. So it is an eleventh of `increment`, not a tenth.
-    pub decrement: f64,
-    /// Packets a second that all flows together may send that do not answer. The default is Linux's (tc-sfb(8)).
-    pub penalty_rate: u32,
-    /// Packets that they may send at once. The default is Linux's (tc-sfb(8)).
-    pub penalty_burst: u32,
-    /// How often the hashes change, above `warmup`. The default is Linux's (tc-sfb(8)).
-    pub rehash: Dur,
-    /// How long the next filter learns before it is used. The default is Linux's (tc-sfb(8)).
-    pub warmup: Dur,
-    /// True: mark ECN-capable packets instead of dropping them while the probability is at most one half, as in Linux.
-    pub ecn: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(1000),
-            target: 20,
-            max: 25,
-            increment: 33.0 / UNITS,
-            decrement: 3.0 / UNITS,
-            penalty_rate: 10,
-            penalty_burst: 20,
-            rehash: Dur::from_secs(600),
-            warmup: Dur::from_secs(60),
-            ecn: true,
-        }
+haltere_units::params! {
+    /// Drops or marks with a probability for each flow, without a queue for each flow.
+    ///
+    /// The probability of responsive flows settles where their bins stay short. Unresponsive flows drive all their bins
+    /// to 1 and are limited to `penalty_rate`.
+    ///
+    /// Source: Feng, Kandlur, Saha and Shin 2001.
+    ///
+    /// Deviations: these are Linux's. Two filters with different hashes take turns every `rehash`; for `warmup` before
+    /// the change both learn. Unresponsive flows are limited by one token bucket that they share. The default
+    /// `increment` and `decrement` are Linux's.
+    ///
+    /// Known problems: a flow that shares all its bins with unresponsive flows is limited with them until the next
+    /// `rehash`.
+    pub struct Params {
+        /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
+        /// `txqueuelen`.
+        pub limit: Size = Size::Packets(1000);
+        /// Packets in a bin from which its probability rises, at least 1. The default is Linux's (tc-sfb(8)).
+        pub target: u32 = 20, [at least 1];
+        /// Packets in every bin of a flow from which its packets are dropped, above `target`. The default is Linux's
+        /// (tc-sfb(8)).
+        pub max: u32 = 25;
+        /// What a full bin adds to its probability, above 0 and at most 1. The default is Linux's: 0.0005 in whole
+        /// 65535ths, 33 of them.
+        pub increment: f64 = 33.0 / UNITS, [above 0 and at most 1];
+        /// What an empty bin takes from its probability, above 0 and at most 1. The default is Linux's: 0.00005 in
+        /// whole 65535ths, 3 of them. So it is an eleventh of `increment`, not a tenth.
+        pub decrement: f64 = 3.0 / UNITS, [above 0 and at most 1];
+        /// Packets per second that all unresponsive flows together may send. The default is Linux's (tc-sfb(8)).
+        pub penalty_rate: u32 = 10;
+        /// Packets that unresponsive flows may send at once. The default is Linux's (tc-sfb(8)).
+        pub penalty_burst: u32 = 20;
+        /// How often the hashes change, above `warmup`. The default is Linux's (tc-sfb(8)).
+        pub rehash: Dur = Dur::from_secs(600);
+        /// How long the next filter learns before it is used. The default is Linux's (tc-sfb(8)).
+        pub warmup: Dur = Dur::from_secs(60);
+        /// True: mark ECN-capable packets instead of dropping them while the probability is at most one half, as in
+        /// Linux.
+        pub ecn: bool = true;
     }
 }
 
@@ -101,28 +83,6 @@ impl Filter {
     }
 }
 
-/// A packet that waits, with the hash of each filter in which it is counted.
-#[derive(Debug, Clone)]
-struct Counted<P> {
-    pkt: P,
-    hashes: [Option<u64>; 2],
-}
-
-impl<P: Pkt> Pkt for Counted<P> {
-    fn len(&self) -> u32 {
-        self.pkt.len()
-    }
-    fn ecn(&self) -> crate::Ecn {
-        self.pkt.ecn()
-    }
-    fn set_ce(&mut self) {
-        self.pkt.set_ce();
-    }
-    fn flow(&self) -> crate::FlowKey {
-        self.pkt.flow()
-    }
-}
-
 /// A queue under SFB.
 #[derive(Debug, Clone)]
 pub struct Sfb<P> {
@@ -135,28 +95,20 @@ pub struct Sfb<P> {
     rehashes: u64,
     tokens: f64,
     tokens_at: Time,
-    store: Store<Counted<P>>,
+    store: Store<P>,
+    /// Of each packet that waits: its hash in each filter in which it is counted.
+    counted: VecDeque<[Option<u64>; 2]>,
 }
 
 impl<P: Pkt> Sfb<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let usual = Params::default();
-        if params.target == 0 {
-            return Err(ParamError::new("target", "at least 1", 0).default_is(usual.target));
-        }
+        params.check()?;
         haltere_units::refuse!(
             params.max <= params.target,
             params.max,
             alloc::format!("above target ({})", params.target)
         );
-        for (name, value, default) in
-            [("increment", params.increment, usual.increment), ("decrement", params.decrement, usual.decrement)]
-        {
-            if !(value > 0.0 && value <= 1.0) {
-                return Err(ParamError::new(name, "above 0 and at most 1", value).default_is(default));
-            }
-        }
         haltere_units::refuse!(
             params.rehash <= params.warmup,
             params.rehash,
@@ -171,6 +123,7 @@ impl<P: Pkt> Sfb<P> {
             tokens: f64::from(params.penalty_burst),
             tokens_at: Time::ZERO,
             store: Store::new(link.resolve(params.limit))?,
+            counted: VecDeque::new(),
             params: params.clone(),
         })
     }
@@ -255,12 +208,12 @@ impl<P: Pkt> Qdisc<P> for Sfb<P> {
             }
         }
         self.count(&hashes, |packets| packets + 1);
-        if self.store.push(now, Counted { pkt, hashes }).is_err() {
-            unreachable!("the packet fitted");
-        }
+        self.counted.push_back(hashes);
+        self.store.append(now, pkt);
     }
     fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
-        let (came, Counted { pkt, hashes }) = self.store.pop()?;
+        let (came, pkt) = self.store.pop()?;
+        let hashes = self.counted.pop_front().unwrap_or_default();
         // A filter that began since then does not count the packet.
         let current = core::array::from_fn(|i| hashes[i].filter(|_| self.filters[i].began <= came));
         self.count(&current, |packets| packets - 1);

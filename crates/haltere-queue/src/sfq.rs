@@ -1,5 +1,4 @@
 //! SFQ: stochastic fair queueing.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a seeded hash puts each flow into one of `flows` queues, which are served in turn with `quantum` bytes. A
 //! packet too many takes one from the longest queue.
 //! Units: packets; quantum in bytes. Cost: O(1) a packet; a drop for overflow looks at all queues that have packets.
@@ -9,37 +8,29 @@ use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, ParamError, Probe, Size, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Fair queuing by a hash of the flow, without any other signal than a full queue.
-///
-/// Source: McKenney 1990, with the deficit of Shreedhar and Varghese 1995.
-///
-/// Deviations: these are Linux's. On overflow the longest queue in packets loses its newest packet, or its oldest with
-/// `head_drop`. Of several longest queues it is the one whose length changed last. Unlike in Linux the hash is not
-/// changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in each queue is left out; `fq_codel`
-/// and `fq_pie` have signals of their own.
-///
-/// Known problems: queues stay full. Flows whose hashes collide share one queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packet or byte limit of all queues together, above 0. The default is Linux's (tc-sfq(8)).
-    pub limit: Size,
-    /// Queues that flows are hashed into, from 1 to 65536. The default is Linux's `divisor` (tc-sfq(8)).
-    pub flows: u32,
-    /// Packet limit of one queue, from 1. The default is Linux's (tc-sfq(8)).
-    pub depth: u32,
-    /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet (tc-sfq(8)).
-    pub quantum: Option<Bytes>,
-    /// True: a full queue loses its oldest packet instead of its newest.
-    pub head_drop: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { limit: Size::Packets(127), flows: 1024, depth: 127, quantum: None, head_drop: false }
+haltere_units::params! {
+    /// Fair queuing by a hash of the flow, without any other signal than a full queue.
+    ///
+    /// Source: McKenney 1990, with the deficit of Shreedhar and Varghese 1995.
+    ///
+    /// Deviations: these are Linux's. On overflow the longest queue in packets loses its newest packet, or its oldest
+    /// with `head_drop`. Of several longest queues it is the one whose length changed last. Unlike in Linux the hash is
+    /// not changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in each queue is left out;
+    /// `fq_codel` and `fq_pie` have signals of their own.
+    ///
+    /// Known problems: queues stay full. Flows whose hashes collide share one queue.
+    pub struct Params {
+        /// Packet or byte limit of all queues together, above 0. The default is Linux's (tc-sfq(8)).
+        pub limit: Size = Size::Packets(127);
+        /// Queues that flows are hashed into, from 1 to 65536. The default is Linux's `divisor` (tc-sfq(8)).
+        pub flows: u32 = 1024, [from 1 to 65536];
+        /// Packet limit of one queue, from 1. The default is Linux's (tc-sfq(8)).
+        pub depth: u32 = 127, [at least 1];
+        /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet (tc-sfq(8)).
+        pub quantum: Option<Bytes> = None;
+        /// True: a full queue loses its oldest packet instead of its newest.
+        pub head_drop: bool = false;
     }
 }
 
@@ -69,11 +60,8 @@ pub struct Sfq<P> {
 impl<P: Pkt> Sfq<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let usual = Params::default();
-        if params.depth == 0 {
-            return Err(ParamError::new("depth", "at least 1", 0).default_is(usual.depth));
-        }
-        let hashed = Hashed::new(params.flows, usual.flows, params.quantum, link)?;
+        params.check()?;
+        let hashed = Hashed::new(params.flows, params.quantum, link)?;
         let flow = |_| Flow { store: Store::unbounded(), deficit: 0, changed: 0 };
         Ok(Sfq {
             limit: Bound::new(link.resolve(params.limit))?,
@@ -130,9 +118,7 @@ impl<P: Pkt> Qdisc<P> for Sfq<P> {
             self.turns.push_back(id);
         }
         self.total.add(pkt.len());
-        if flow.store.push(now, pkt).is_err() {
-            unreachable!("a flow's store has no bound");
-        }
+        flow.store.append(now, pkt);
         if flow.store.backlog().packets > self.depth {
             // Its length stays as it was.
             self.drop_from(id, fate);

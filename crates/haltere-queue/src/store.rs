@@ -1,6 +1,6 @@
 //! The one bounded first-in first-out store under every discipline.
 
-use crate::{Backlog, Pkt};
+use crate::{Backlog, LinkContext, Pkt};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, ParamError, Size, Time};
 
@@ -12,7 +12,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// No bound.
+    /// No bound: every packet fits.
     pub const NONE: Bound = Bound { max_packets: u64::MAX, max_bytes: u64::MAX };
 
     /// At most `limit` (packets or bytes; a `bdp` must be resolved before).
@@ -26,6 +26,10 @@ impl Bound {
             }
             _ => Err(ParamError::new("limit", "above 0", limit)),
         }
+    }
+    /// At most that on this link, or [no bound](Bound::NONE).
+    pub fn optional(limit: Option<Size>, link: &LinkContext) -> Result<Bound, ParamError> {
+        limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))
     }
     /// True if a packet of `len` bytes fits beside that backlog.
     #[inline]
@@ -61,11 +65,15 @@ pub struct Store<P> {
 impl<P: Pkt> Store<P> {
     /// An empty store that holds at most `limit` (packets or bytes; a `bdp` must be resolved before).
     pub fn new(limit: Size) -> Result<Store<P>, ParamError> {
-        Ok(Store { bound: Bound::new(limit)?, ..Store::unbounded() })
+        Ok(Store::within(Bound::new(limit)?))
     }
     /// A store without a limit, for disciplines that have one limit over several stores.
     pub fn unbounded() -> Store<P> {
-        Store { entries: VecDeque::new(), bytes: 0, bound: Bound::NONE }
+        Store::within(Bound::NONE)
+    }
+    /// A store with that bound.
+    pub fn within(bound: Bound) -> Store<P> {
+        Store { entries: VecDeque::new(), bytes: 0, bound }
     }
     /// True if a packet of `len` bytes fits.
     #[inline]
@@ -78,9 +86,14 @@ impl<P: Pkt> Store<P> {
         if !self.fits(pkt.len()) {
             return Err(pkt);
         }
+        self.append(now, pkt);
+        Ok(())
+    }
+    /// Appends the packet, whatever the limit.
+    #[inline]
+    pub fn append(&mut self, now: Time, pkt: P) {
         self.bytes += u64::from(pkt.len());
         self.entries.push_back(Entry { pkt, came: now });
-        Ok(())
     }
     /// Takes the oldest packet and its time of arrival.
     #[inline]

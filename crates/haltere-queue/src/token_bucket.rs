@@ -1,4 +1,4 @@
-//! A token bucket, exact to the nanosecond: for the shaper and the policer.
+//! A token bucket, exact to the nanosecond: for the shapers and the policer.
 //!
 //! Model: the level rises with the rate up to the depth, and falls by each packet's length. It is counted in bits times
 //! 10^9, which is rate in bit/s times ns, so nothing is rounded.
@@ -6,55 +6,72 @@
 use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
 
 /// Bits times 10^9 of a byte.
-const BYTE: u128 = 8_000_000_000;
+const BYTE: i128 = 8_000_000_000;
 
 /// Tokens that come at a rate. A new bucket is full.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenBucket {
-    rate: u128,
-    depth: u128,
-    level: u128,
+    rate: i128,
+    depth: i128,
+    level: i128,
     /// When the level was that.
     at: Time,
 }
 
 impl TokenBucket {
-    /// A bucket of that rate and depth. The names are those of the parameters.
-    pub fn new(rate: (&'static str, Rate), depth: (&'static str, Bytes)) -> Result<TokenBucket, ParamError> {
+    /// A bucket of that rate, above 0, and depth.
+    pub fn new(rate: Rate, depth: Bytes) -> TokenBucket {
+        let depth = i128::from(depth.as_u64()) * BYTE;
+        TokenBucket { rate: i128::from(rate.as_bps()), depth, level: depth, at: Time::ZERO }
+    }
+    /// The same of parameters with these names, if a packet can ever pass.
+    pub fn checked(rate: (&'static str, Rate), depth: (&'static str, Bytes)) -> Result<TokenBucket, ParamError> {
         if rate.1 == Rate::ZERO {
             return Err(ParamError::new(rate.0, "above zero", rate.1));
         }
         if depth.1 == Bytes::ZERO {
             return Err(ParamError::new(depth.0, "at least the length of a full packet", depth.1));
         }
-        let depth = u128::from(depth.1.as_u64()) * BYTE;
-        Ok(TokenBucket { rate: u128::from(rate.1.as_bps()), depth, level: depth, at: Time::ZERO })
+        Ok(TokenBucket::new(rate.1, depth.1))
     }
     /// True if a packet of `len` bytes can ever pass.
     pub fn holds(&self, len: u32) -> bool {
-        u128::from(len) * BYTE <= self.depth
+        i128::from(len) * BYTE <= self.depth
+    }
+    /// The tokens that came until `now` are in it.
+    #[inline]
+    pub fn fill(&mut self, now: Time) {
+        self.level = (self.level + self.rate * i128::from(now.since(self.at).as_ns())).min(self.depth);
+        self.at = now;
+    }
+    /// True if more tokens were taken than there were.
+    pub fn is_owed(&self) -> bool {
+        self.level < 0
     }
     /// True if there are tokens for a packet of `len` bytes at `now`.
     pub fn has(&mut self, now: Time, len: u32) -> bool {
-        self.level = (self.level + self.rate * u128::from(now.since(self.at).as_ns())).min(self.depth);
-        self.at = now;
-        self.level >= u128::from(len) * BYTE
+        self.fill(now);
+        self.level >= i128::from(len) * BYTE
     }
-    /// A packet of `len` bytes, for which there [are](TokenBucket::has) tokens, takes them.
+    /// A packet of `len` bytes takes its tokens.
     pub fn take(&mut self, len: u32) {
-        self.level -= u128::from(len) * BYTE;
+        self.level -= i128::from(len) * BYTE;
     }
     /// When there will be tokens for a packet of `len` bytes.
     pub fn ready_at(&self, len: u32) -> Time {
-        let missing = (u128::from(len) * BYTE).saturating_sub(self.level);
-        let ns = missing.div_ceil(self.rate);
-        u64::try_from(ns + u128::from(self.at.as_ns())).map_or(Time::NEVER, Time::from_ns)
+        let missing = (i128::from(len) * BYTE - self.level).max(0).cast_unsigned();
+        let ns = missing.div_ceil(self.rate.cast_unsigned()) + u128::from(self.at.as_ns());
+        u64::try_from(ns).map_or(Time::NEVER, Time::from_ns)
+    }
+    /// The tokens that were there at the last look, in bytes; none if some are owed.
+    pub fn bytes(&self) -> f64 {
+        self.level.max(0) as f64 / BYTE as f64
     }
     /// Shows the tokens that were there at the last look, in bytes. Of several buckets, one in another, the outermost
     /// is shown.
     pub fn probe(&self, row: &mut Probe) {
         if row.values().iter().all(|(name, ..)| *name != "tokens") {
-            row.push("tokens", "B", self.level as f64 / BYTE as f64);
+            row.push("tokens", "B", self.bytes());
         }
     }
 }
@@ -67,7 +84,8 @@ mod tests {
     #[test]
     fn tokens_come_at_the_rate_up_to_the_depth() {
         // 3 bit/s: a byte takes 2.666... s.
-        let mut bucket = TokenBucket::new(("rate", Rate::from_bps(3)), ("burst", Bytes::new(2))).expect("parameters");
+        let mut bucket =
+            TokenBucket::checked(("rate", Rate::from_bps(3)), ("burst", Bytes::new(2))).expect("parameters");
         assert!(bucket.has(Time::ZERO, 2) && bucket.holds(2) && !bucket.holds(3));
         bucket.take(2);
         assert_eq!(bucket.ready_at(1), Time::from_ns(2_666_666_667));
@@ -88,17 +106,17 @@ mod tests {
         const GAPS: [u64; 3] = [0, 2_666_666_666, 2_666_666_667];
         for history in 0..6u32.pow(7) {
             let mut bucket =
-                TokenBucket::new(("rate", Rate::from_bps(3)), ("burst", Bytes::new(2))).expect("parameters");
+                TokenBucket::checked(("rate", Rate::from_bps(3)), ("burst", Bytes::new(2))).expect("parameters");
             let (mut passed, mut now, mut rest) = (alloc::vec::Vec::<(u64, u32)>::new(), 0, history);
             for _ in 0..7 {
                 now += GAPS[(rest % 3) as usize];
                 let len = 1 + rest / 3 % 2;
                 rest /= 6;
-                let mut bytes = u128::from(len);
+                let mut bytes = i128::from(len);
                 let conforms = bytes <= 2
                     && passed.iter().rev().all(|&(at, more)| {
-                        bytes += u128::from(more);
-                        bytes * BYTE <= 2 * BYTE + 3 * u128::from(now - at)
+                        bytes += i128::from(more);
+                        bytes * BYTE <= 2 * BYTE + 3 * i128::from(now - at)
                     });
                 assert_eq!(bucket.has(Time::from_ns(now), len), conforms, "history {history}, {len} B at {now} ns");
                 if conforms {

@@ -36,11 +36,11 @@ pub struct Live {
 pub struct Fresh<'a> {
     /// The plan after the last change.
     pub plan: &'a Plan,
-    /// Of watched queues.
+    /// New samples of watched queues.
     pub queues: &'a [QueueSample],
-    /// Of flows.
+    /// New samples of flows.
     pub flows: &'a [FlowSample],
-    /// Of pings.
+    /// New samples of pings.
     pub pings: &'a [PingSample],
 }
 

@@ -1,12 +1,23 @@
 //! Exact reading and printing of decimal numbers with a unit.
 
-use crate::UnitError;
+use crate::error::UnitError;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
 /// A unit: its name and how many base units it is.
 pub(crate) type Unit = (&'static str, u64);
+
+/// Units of these names, each a thousand times the one before it.
+pub(crate) const fn thousands<const N: usize>(names: [&'static str; N], first: u64) -> [Unit; N] {
+    let mut units = [("", first); N];
+    let (mut at, mut scale) = (0, first);
+    while at < N {
+        units[at] = (names[at], scale);
+        (at, scale) = (at + 1, scale * 1000);
+    }
+    units
+}
 
 /// How a quantity is written.
 pub(crate) struct Notation {
@@ -18,7 +29,7 @@ pub(crate) struct Notation {
     pub printed: &'static [Unit],
     /// Units that other tools use: they are refused, and the hint has the value in ours. Before a unit come those of
     /// the same letters that are likelier.
-    pub foreign: &'static [Unit],
+    pub foreign: &'static [&'static [Unit]],
 }
 
 /// Reads `text` as a decimal number followed by one of the units, as a count of base units.
@@ -56,9 +67,9 @@ pub(crate) fn parse(text: &str, notation: &Notation) -> Result<u64, UnitError> {
 fn meant(number: &str, unit: &str, notation: &Notation) -> Option<u64> {
     let exact = |(name, _): &&Unit| *name == unit;
     let loose = |(name, _): &&Unit| name.eq_ignore_ascii_case(unit);
-    let foreign = notation.foreign;
-    let found = foreign.iter().find(exact).or_else(|| notation.units.iter().find(loose));
-    let &(_, scale) = found.or_else(|| foreign.iter().find(loose))?;
+    let foreign = || notation.foreign.iter().copied().flatten();
+    let found = foreign().find(exact).or_else(|| notation.units.iter().find(loose));
+    let &(_, scale) = found.or_else(|| foreign().find(loose))?;
     value_of(number, scale).ok()
 }
 

@@ -8,9 +8,9 @@ pub enum Ecn {
     NotEct,
     /// ECN-capable, L4S (RFC 9331).
     Ect1,
-    /// ECN-capable.
+    /// ECN-capable, classic (RFC 3168).
     Ect0,
-    /// Congestion experienced.
+    /// CE: the packet experienced congestion.
     Ce,
 }
 

@@ -63,17 +63,6 @@ impl ParamError {
     }
 }
 
-/// Refuses a field of `Params`, in a function that returns a result: "NAME must be RULE, got VALUE; the default is ...".
-#[macro_export]
-macro_rules! refuse {
-    ($violated:expr, $params:ident . $name:ident, $rule:expr) => {
-        if $violated {
-            let error = $crate::ParamError::new(stringify!($name), $rule, &$params.$name);
-            return Err(error.default_is(&Params::default().$name));
-        }
-    };
-}
-
 impl fmt::Display for ParamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} must be {}, got {}", self.name, self.rule, self.got)?;

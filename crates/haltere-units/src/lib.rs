@@ -15,6 +15,8 @@ mod decimal;
 mod ecn;
 mod error;
 pub mod outside;
+#[doc(hidden)]
+pub mod params;
 mod prob;
 mod probe;
 mod rate;

@@ -33,7 +33,8 @@ macro_rules! operator {
     };
 }
 
-/// Serde and JSON Schema for a type that is written as text with a unit.
+/// Serde and JSON Schema for a type that is written as text with a unit: its name, pattern and description.
+#[macro_export]
 macro_rules! text_quantity {
     // A number of units in 64 bits.
     ($type:ident, $notation:ident, $name:literal, $pattern:literal, $what:literal) => {
@@ -48,7 +49,7 @@ macro_rules! text_quantity {
                 decimal::print(f, self.0, $notation.printed)
             }
         }
-        text_quantity!($type, $name, $pattern, $what);
+        $crate::text_quantity!($type, $name, $pattern, $what);
     };
     ($type:ty, $name:literal, $pattern:literal, $what:literal) => {
         impl serde::Serialize for $type {

@@ -7,12 +7,12 @@
 //! | step | who | by |
 //! |---|---|---|
 //! | the languages of a program | the program, which passes the table to the laboratory | [`Makers::add`] |
-//! | what a source is: its name, its parameters, the digest of its code | the laboratory, before a run | `about` of the maker |
-//! | one mechanism for one sender or link | the registry's enum, with the context's [`Outside`] | `make` of the maker, with [`Params`] |
+//! | name, parameters and digest of a source | the laboratory, before a run | `about` of the maker |
+//! | one mechanism for a sender or link | the registry's enum | `make` of the maker, with [`Params`] |
 //! | a mechanism fails during a run | the mechanism | its [`Reporter`] |
 //! | the run ends with that fault | the world | [`Outside::fault`] of its plan |
 
-use crate::ParamError;
+use crate::error::ParamError;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -37,7 +37,8 @@ pub struct Params {
     pub language: String,
     /// What the language finds the mechanism by, such as `my_module:MyControl` or `control.wasm`.
     pub source: String,
-    /// The folder from which file names in `source` count: that of the experiment file. Empty: the working directory.
+    /// The folder to which file names in `source` are relative: that of the experiment file. Empty: the working
+    /// directory.
     #[serde(default)]
     pub folder: String,
     /// The mechanism's name, for reports: `MyControl`.
@@ -50,7 +51,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// What stands for `kind` in an experiment file: `python:my_module:MyControl`.
+    /// The value of `kind` in an experiment file: `python:my_module:MyControl`.
     pub fn kind(&self) -> String {
         alloc::format!("{}:{}", self.language, self.source)
     }
@@ -69,8 +70,8 @@ impl Params {
     }
 }
 
-/// Takes `python:my_module:MyControl` apart: the language and the source. `None` if it has no colon: a name of the
-/// registry.
+/// Splits `python:my_module:MyControl` into the language and the source. `None` without a colon: the kind is a name of
+/// the registry.
 pub fn split(kind: &str) -> Option<(&str, &str)> {
     kind.split_once(':')
 }
@@ -80,11 +81,11 @@ pub fn split(kind: &str) -> Option<(&str, &str)> {
 pub struct Location<'a> {
     /// What the language finds the mechanism by.
     pub source: &'a str,
-    /// The folder from which file names in `source` count. Empty: the working directory.
+    /// The folder to which file names in `source` are relative. Empty: the working directory.
     pub folder: &'a str,
 }
 
-/// What a source is.
+/// The description of a source.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
     /// The mechanism's name, for reports: that of its class or module, without the path.
@@ -93,7 +94,7 @@ pub struct About {
     pub summary: String,
     /// SHA-256 over everything that its behaviour depends on, in hexadecimal.
     pub digest: String,
-    /// Its parameters.
+    /// The parameters that the mechanism takes.
     pub parameters: Vec<Parameter>,
 }
 
@@ -115,11 +116,11 @@ impl About {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// A number.
+    /// A number, whole or not.
     Number,
-    /// A whole number.
+    /// A whole number, without a unit.
     Integer,
-    /// `true` or `false`.
+    /// A truth value: `true` or `false`.
     Boolean,
     /// A text, or one of [`values`](Parameter::values).
     Text,
@@ -153,7 +154,7 @@ impl Format {
     pub fn of(name: &str) -> Option<Format> {
         Format::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
-    /// Its name.
+    /// The name in JSON Schema.
     pub fn name(self) -> &'static str {
         Format::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
     }
@@ -171,7 +172,7 @@ impl Format {
 /// A parameter of a mechanism from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// What it means, in a sentence, with the unit of a plain number.
     pub meaning: String,
@@ -270,7 +271,7 @@ impl fmt::Debug for Makers {
     }
 }
 
-/// What a run lends to its mechanisms from outside: the languages that make them, and the place of the first fault.
+/// What a run shares with its mechanisms from outside: the languages that make them, and the place of the first fault.
 ///
 /// A copy shares both. Two are always equal: a plan is the same run whatever program carries it out.
 #[derive(Clone, Default)]
@@ -316,13 +317,13 @@ impl Outside {
 /// Where one mechanism reports its fault.
 #[derive(Debug, Clone)]
 pub struct Reporter {
-    /// The mechanism: [`Params::kind`].
+    /// The mechanism, as [`Params::kind`] names it.
     mechanism: Arc<str>,
     run: Outside,
 }
 
 impl Reporter {
-    /// For a mechanism that is made with these.
+    /// A reporter for the mechanism of these parameters.
     pub fn new(params: &Params, run: &Outside) -> Reporter {
         Reporter { mechanism: params.kind().into(), run: run.clone() }
     }
@@ -356,10 +357,10 @@ impl fmt::Debug for Outside {
 
 /// What a run gives each part that it makes: the seed of its random numbers, and what mechanisms from outside need.
 ///
-/// A seed alone is one, too: `1.into()`.
+/// A seed alone converts into one: `1.into()`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {
-    /// The seed.
+    /// The seed of its random numbers.
     pub seed: u64,
     /// The languages of the program, and the place of faults.
     pub outside: Outside,
@@ -384,7 +385,7 @@ impl From<u64> for Origin {
 /// at my_module.py:12`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fault {
-    /// The mechanism: [`Params::kind`].
+    /// The mechanism, as [`Params::kind`] names it.
     pub mechanism: String,
     /// The event or call.
     pub name: String,

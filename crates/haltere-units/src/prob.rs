@@ -1,6 +1,6 @@
 //! Probabilities.
 
-use crate::UnitError;
+use crate::error::UnitError;
 use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
@@ -12,9 +12,9 @@ pub struct Prob(f64);
 const RULE: &str = "a probability from 0 to 1 such as 0.02 or `2%`";
 
 impl Prob {
-    /// Never.
+    /// The probability of what never happens.
     pub const ZERO: Prob = Prob(0.0);
-    /// Always.
+    /// The probability of what always happens.
     pub const ONE: Prob = Prob(1.0);
 
     /// The probability `p`; an error outside 0 to 1.
@@ -26,7 +26,7 @@ impl Prob {
         assert!(p >= 0.0 && p <= 1.0, "a probability is from 0 to 1");
         Prob(p)
     }
-    /// The number.
+    /// The probability as a number.
     pub const fn as_f64(self) -> f64 {
         self.0
     }

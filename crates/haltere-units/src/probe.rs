@@ -9,7 +9,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// An empty row.
+    /// A row without values.
     pub fn new() -> Probe {
         Probe::default()
     }

@@ -1,42 +1,26 @@
 //! Rates in bit/s, and exact times on the line.
 
-use crate::{Bytes, Dur, UnitError, decimal};
+use crate::decimal::{self, Unit, thousands};
+use crate::error::UnitError;
+use crate::size::Bytes;
+use crate::time::Dur;
 use core::fmt;
 use core::str::FromStr;
 
-const UNITS: [decimal::Unit; 5] =
-    [("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000), ("Tbit", 1_000_000_000_000)];
+const UNITS: [Unit; 5] = thousands(["bit", "kbit", "Mbit", "Gbit", "Tbit"], 1);
 
 const NOTATION: decimal::Notation = decimal::Notation {
     rule: "a rate in bit/s such as `10Mbit`",
     units: &UNITS,
     printed: &UNITS,
     foreign: &[
-        ("bps", 1),
-        ("kbps", 1_000),
-        ("Mbps", 1_000_000),
-        ("Gbps", 1_000_000_000),
-        ("Tbps", 1_000_000_000_000),
-        ("b", 1),
-        ("kb", 1_000),
-        ("Mb", 1_000_000),
-        ("Gb", 1_000_000_000),
-        ("bits", 1),
-        ("kbits", 1_000),
-        ("Mbits", 1_000_000),
-        ("Gbits", 1_000_000_000),
-        ("k", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
+        &thousands(["bps", "kbps", "Mbps", "Gbps", "Tbps"], 1),
+        &thousands(["b", "kb", "Mb", "Gb"], 1),
+        &thousands(["bits", "kbits", "Mbits", "Gbits"], 1),
+        &thousands(["k", "M", "G"], 1000),
         // Bytes per second.
-        ("Bps", 8),
-        ("kBps", 8_000),
-        ("MBps", 8_000_000),
-        ("GBps", 8_000_000_000),
-        ("B", 8),
-        ("kB", 8_000),
-        ("MB", 8_000_000),
-        ("GB", 8_000_000_000),
+        &thousands(["Bps", "kBps", "MBps", "GBps"], 8),
+        &thousands(["B", "kB", "MB", "GB"], 8),
     ],
 };
 
@@ -45,7 +29,7 @@ const NOTATION: decimal::Notation = decimal::Notation {
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing ever moves.
+    /// A rate at which nothing is sent.
     pub const ZERO: Rate = Rate(0);
 
     /// A rate of `bps` bit/s.
@@ -64,7 +48,7 @@ impl Rate {
         let bits = u128::from(bytes.as_u64()) * 8 * 1_000_000_000;
         Rate(u64::try_from(bits / u128::from(span.as_ns())).unwrap_or(u64::MAX))
     }
-    /// In bit/s.
+    /// The rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0
     }

@@ -33,7 +33,9 @@
 #[macro_export]
 macro_rules! registry {
     (@mechanism $module:ident $variant:ident ($($generic:ident)?)) => { $module::$variant$(<$generic>)? };
-    (@mechanism $module:ident $variant:ident ($($generic:ident)?) boxed) => { $crate::Boxed<$module::$variant$(<$generic>)?> };
+    (@mechanism $module:ident $variant:ident ($($generic:ident)?) boxed) => {
+        $crate::Boxed<$module::$variant$(<$generic>)?>
+    };
     (@outside $foreign:ident) => { $crate::outside::KIND };
     (@name $foreign:ident $params:ident) => { &$params.name };
     (@some $foreign:ident $params:ident) => { Some($params) };
@@ -41,7 +43,9 @@ macro_rules! registry {
     (@match ($d:tt) $each:ident $params:ident $any:ident $($module:ident $variant:ident),+) => {
         macro_rules! $each {
             (new $d p:ident in $d params:expr => $d ($d arguments:tt)+) => {
-                match $d params { $($params::$variant($d p) => $any::$variant($module::$variant::new $d ($d arguments)+.into())),+ }
+                match $d params {
+                    $($params::$variant($d p) => $any::$variant($module::$variant::new $d ($d arguments)+.into())),+
+                }
             };
             (params $d p:ident in $d params:expr => $d body:expr) => {
                 match $d params { $($params::$variant($d p) => $d body),+ }
@@ -54,7 +58,7 @@ macro_rules! registry {
     (
         $(#[$params_doc:meta])* params $params:ident;
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
-        match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)?)?;
+        match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)? $(, $foreign_boxed:ident)?)?;
         $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
     ) => {
         $(pub mod $module;)+
@@ -72,7 +76,7 @@ macro_rules! registry {
         #[expect(missing_docs, reason = "each variant is the mechanism of that name")]
         pub enum $any $(<$p>)? {
             $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?)),)+
-            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) boxed)),)?
+            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) $($foreign_boxed)?)),)?
         }
         // Derives take no variants whose type is a macro's.
         impl$(<$p: Clone>)? Clone for $any$(<$p>)? {
@@ -183,12 +187,16 @@ macro_rules! matcher {
 #[macro_export]
 macro_rules! forward {
     ($each:ident;) => {};
-    ($each:ident; $(#[$meta:meta])* fn $name:ident(&$self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)?; $($rest:tt)*) => {
+    ($each:ident;
+        $(#[$meta:meta])* fn $name:ident(&$self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)?; $($rest:tt)*
+    ) => {
         $(#[$meta])*
         fn $name(&$self $(, $arg: $ty)*) $(-> $out)? { $each!($self, it => it.$name($($arg),*)) }
         $crate::forward! { $each; $($rest)* }
     };
-    ($each:ident; $(#[$meta:meta])* fn $name:ident(&mut $self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)?; $($rest:tt)*) => {
+    ($each:ident;
+        $(#[$meta:meta])* fn $name:ident(&mut $self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)?; $($rest:tt)*
+    ) => {
         $(#[$meta])*
         fn $name(&mut $self $(, $arg: $ty)*) $(-> $out)? { $each!($self, it => it.$name($($arg),*)) }
         $crate::forward! { $each; $($rest)* }

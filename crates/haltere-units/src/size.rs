@@ -1,6 +1,9 @@
 //! Amounts of data: bytes, and queue sizes in packets, bytes or bandwidth-delay products.
 
-use crate::{Dur, Rate, UnitError, decimal};
+use crate::decimal::{self, Unit, thousands};
+use crate::error::UnitError;
+use crate::rate::Rate;
+use crate::time::Dur;
 use alloc::format;
 use core::fmt;
 use core::iter::Sum;
@@ -8,19 +11,11 @@ use core::ops::Div;
 use core::str::FromStr;
 
 /// Decimal units first: printing uses these; the binary ones are for reading.
-const PRINTED: [decimal::Unit; 4] = [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)];
-const READ: [decimal::Unit; 7] = [
-    ("B", 1),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
+const PRINTED: [Unit; 4] = thousands(["B", "kB", "MB", "GB"], 1);
+const READ: [Unit; 7] =
+    [PRINTED[0], PRINTED[1], PRINTED[2], PRINTED[3], ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 /// Units of bytes that other tools use.
-const FOREIGN: [decimal::Unit; 6] =
-    [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("byte", 1), ("bytes", 1), ("Bytes", 1)];
+const FOREIGN: [&[Unit]; 2] = [&thousands(["k", "M", "G"], 1000), &[("byte", 1), ("bytes", 1), ("Bytes", 1)]];
 
 const BYTES: decimal::Notation =
     decimal::Notation { rule: "a number of bytes such as `90kB`", units: &READ, printed: &PRINTED, foreign: &FOREIGN };
@@ -32,7 +27,7 @@ const SIZE_IN_PACKETS: decimal::Notation = decimal::Notation {
     rule: SIZE,
     units: &[("p", 1)],
     printed: &[("p", 1)],
-    foreign: &[("packet", 1), ("packets", 1), ("pkt", 1), ("pkts", 1)],
+    foreign: &[&[("packet", 1), ("packets", 1), ("pkt", 1), ("pkts", 1)]],
 };
 const SIZE_IN_BDP: decimal::Notation =
     decimal::Notation { rule: SIZE, units: &[("bdp", 1000)], printed: &[("bdp", 1000)], foreign: &[] };
@@ -42,16 +37,16 @@ const SIZE_IN_BDP: decimal::Notation =
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// None.
+    /// No bytes at all.
     pub const ZERO: Bytes = Bytes(0);
-    /// As many as can be counted.
+    /// The largest number of bytes that can be counted.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
-    /// `n` bytes.
+    /// An amount of `n` bytes.
     pub const fn new(n: u64) -> Bytes {
         Bytes(n)
     }
-    /// The number.
+    /// The number of bytes.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
@@ -99,9 +94,9 @@ text_quantity!(
 /// [`Size::resolve`] where the link's rate and round-trip time are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// Packets.
+    /// A number of packets.
     Packets(u64),
-    /// Bytes.
+    /// A number of bytes.
     Bytes(u64),
     /// Thousandths of a bandwidth-delay product.
     MilliBdp(u64),
@@ -138,13 +133,9 @@ impl FromStr for Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Size::Packets(n) => decimal::print(f, n, &[("p", 1)]),
+            Size::Packets(n) => decimal::print(f, n, SIZE_IN_PACKETS.printed),
             Size::Bytes(n) => decimal::print(f, n, &PRINTED),
-            Size::MilliBdp(n) if n % 1000 == 0 => f.pad(&format!("{}bdp", n / 1000)),
-            Size::MilliBdp(n) => {
-                let digits = format!("{:03}", n % 1000);
-                f.pad(&format!("{}.{}bdp", n / 1000, digits.trim_end_matches('0')))
-            }
+            Size::MilliBdp(n) => decimal::print(f, n, SIZE_IN_BDP.printed),
         }
     }
 }

@@ -1,39 +1,31 @@
 //! Points in time and spans of it, in whole nanoseconds.
 
-use crate::{UnitError, decimal};
+use crate::decimal::{self, Unit, thousands};
+use crate::error::UnitError;
 use core::fmt;
 use core::iter::Sum;
 use core::ops::Div;
 use core::str::FromStr;
 
-const UNITS: [decimal::Unit; 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+const UNITS: [Unit; 4] = thousands(["ns", "us", "ms", "s"], 1);
+const S: u64 = 1_000_000_000;
 
 const NOTATION: decimal::Notation = decimal::Notation {
     rule: "a duration such as `5ms`",
     units: &UNITS,
     printed: &UNITS,
     foreign: &[
-        ("nsec", 1),
-        ("µs", 1_000),
-        ("μs", 1_000),
-        ("usec", 1_000),
-        ("msec", 1_000_000),
-        ("sec", 1_000_000_000),
-        ("secs", 1_000_000_000),
-        ("second", 1_000_000_000),
-        ("seconds", 1_000_000_000),
-        ("m", 60_000_000_000),
-        ("min", 60_000_000_000),
-        ("minute", 60_000_000_000),
-        ("minutes", 60_000_000_000),
-        ("h", 3_600_000_000_000),
-        ("hour", 3_600_000_000_000),
-        ("hours", 3_600_000_000_000),
+        &thousands(["nsec", "usec", "msec"], 1),
+        &[("µs", 1_000), ("μs", 1_000)],
+        &[("sec", S), ("secs", S), ("second", S), ("seconds", S)],
+        &[("m", 60 * S), ("min", 60 * S), ("minute", 60 * S), ("minutes", 60 * S)],
+        &[("h", 3600 * S), ("hour", 3600 * S), ("hours", 3600 * S)],
     ],
 };
 
 /// A point in time: nanoseconds since the start of the run (0 to 584 years).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Time(u64);
 
 /// A span of time in nanoseconds. Written `5ms`, `100us`, `1.5s`, `20ns`.
@@ -43,7 +35,7 @@ pub struct Dur(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// Later than every event.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The time `ns` nanoseconds after the start.
@@ -75,22 +67,10 @@ impl Time {
     }
 }
 
-/// A number of nanoseconds.
-impl serde::Serialize for Time {
-    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_u64(self.0)
-    }
-}
-impl<'de> serde::Deserialize<'de> for Time {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        <u64 as serde::Deserialize>::deserialize(d).map(Time)
-    }
-}
-
 impl Dur {
-    /// No time at all.
+    /// A span of no time.
     pub const ZERO: Dur = Dur(0);
-    /// The longest span.
+    /// The longest span that can be counted.
     pub const MAX: Dur = Dur(u64::MAX);
 
     /// A span of `ns` nanoseconds.
@@ -113,7 +93,7 @@ impl Dur {
     pub fn from_secs_f64(s: f64) -> Dur {
         Dur((s * 1e9 + 0.5) as u64)
     }
-    /// In nanoseconds.
+    /// The span in nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
@@ -121,7 +101,7 @@ impl Dur {
     pub const fn as_us(self) -> u64 {
         self.0 / 1_000
     }
-    /// In seconds.
+    /// The span in seconds, for figures.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }

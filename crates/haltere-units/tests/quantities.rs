@@ -65,7 +65,9 @@ proptest! {
     }
 
     #[test]
-    fn bytes_in_a_span_and_a_rate_are_rounded_down_and_stay_in_range(bps in any_size(), ns in any_size(), bytes in any_size()) {
+    fn bytes_in_a_span_and_a_rate_are_rounded_down_and_stay_in_range(
+        bps in any_size(), ns in any_size(), bytes in any_size(),
+    ) {
         let clamped = |exact: u128| u64::try_from(exact).unwrap_or(u64::MAX);
         let passed = u128::from(bps) * u128::from(ns) / 8_000_000_000;
         prop_assert_eq!(Rate::from_bps(bps).bytes_in(Dur::from_ns(ns)).as_u64(), clamped(passed));

@@ -14,7 +14,7 @@ use haltere_queue::outside::PacketView;
 use haltere_queue::{Backlog, Ecn, LinkContext};
 use haltere_units::{Bytes, Dur, Time};
 
-/// What `haltere_abi` returns.
+/// The version of the interface, which `haltere_abi` returns.
 pub const VERSION: i32 = 1;
 /// Room for an event at the address that `haltere_event` returns.
 pub const EVENT_BYTES: usize = 512;
@@ -28,11 +28,11 @@ pub const PARAMETERS: usize = 64;
 /// One field of an event or of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Field {
-    /// Its name.
+    /// Its name, as the templates have it.
     pub name: &'static str,
     /// Its unit: `ns`, `B`, `bit/s`, `0/1` or empty.
     pub unit: &'static str,
-    /// What it means.
+    /// What the field means, in a sentence.
     pub meaning: &'static str,
 }
 
@@ -45,7 +45,7 @@ pub struct Layout {
     pub export: &'static str,
     /// When it is called, or what it is.
     pub meaning: &'static str,
-    /// The fields.
+    /// The fields, in the order of their offsets.
     pub fields: &'static [Field],
 }
 

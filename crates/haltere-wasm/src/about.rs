@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A congestion control.
+    /// The module is a congestion control.
     Control,
-    /// A queue discipline.
+    /// The module is a queue discipline.
     Queue,
 }
 
@@ -31,7 +31,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ecn {
-    /// RFC 3168.
+    /// ECN of RFC 3168.
     #[default]
     Classic,
     /// RFC 8257: the receiver echoes each packet's mark.
@@ -54,7 +54,7 @@ impl From<Ecn> for EcnUse {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// What it is.
+    /// Control or queue discipline.
     pub kind: Kind,
     /// What it does, in a sentence.
     pub summary: String,
@@ -67,9 +67,11 @@ pub struct About {
     /// False if a queue discipline may let packets of one flow overtake each other.
     #[serde(default = "yes")]
     pub keeps_flow_order: bool,
+    #[serde(default, rename = "parameters")]
+    written: Vec<Written>,
     /// The parameters, in the order in which the module has their values.
-    #[serde(default)]
-    parameters: Vec<Written>,
+    #[serde(skip)]
+    pub parameters: Vec<Parameter>,
     /// The state variables, in the order in which they follow the answer.
     #[serde(default)]
     pub state: Vec<State>,
@@ -99,7 +101,7 @@ struct Written {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
-    /// Its name.
+    /// The name of its column in tables.
     pub name: String,
     /// Its unit, or empty.
     #[serde(default)]
@@ -119,7 +121,7 @@ const FORMATS: [Format; 8] = [
 ];
 
 impl Written {
-    fn parameter(&self) -> Result<Parameter, String> {
+    fn parameter(self) -> Result<Parameter, String> {
         let format = Format::of(&self.format).filter(|format| FORMATS.contains(format)).ok_or_else(|| {
             let names: Vec<String> = FORMATS.iter().map(|format| format!("`{}`", format.name())).collect();
             format!("the format of {} must be one of {}, got `{}`", self.name, names.join(", "), self.format)
@@ -127,8 +129,8 @@ impl Written {
         Ok(Parameter {
             minimum: self.minimum,
             maximum: self.maximum,
-            values: self.values.clone(),
-            ..Parameter::new(&self.name, format, self.default.clone(), &self.meaning)
+            values: self.values,
+            ..Parameter::new(&self.name, format, self.default, &self.meaning)
         })
     }
 }
@@ -171,6 +173,11 @@ fn rule(parameter: &Parameter) -> String {
     }
 }
 
+/// The default, which every parameter of a module has.
+fn default(parameter: &Parameter) -> &Value {
+    parameter.default.as_ref().unwrap_or(&Value::Null)
+}
+
 /// A value as it is written.
 fn written(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -179,15 +186,11 @@ fn written(value: &Value) -> String {
 impl About {
     /// Reads and checks the description.
     pub(crate) fn parse(text: &str) -> Result<About, String> {
-        let about: About = serde_json::from_str(text)
+        let mut about: About = serde_json::from_str(text)
             .map_err(|error| format!("`haltere_about` must return the JSON of a description, got {error}"))?;
+        about.parameters = about.written.drain(..).map(Written::parameter).collect::<Result<_, _>>()?;
         about.check()?;
         Ok(about)
-    }
-
-    /// The parameters, in the order in which the module has their values.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        self.parameters.iter().map(|one| one.parameter().expect("checked when it was read")).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -208,9 +211,8 @@ impl About {
             if self.parameters[..i].iter().any(|earlier| earlier.name == one.name) {
                 return Err(format!("the parameters of `haltere_about` must differ in name, got `{}` twice", one.name));
             }
-            let parameter = one.parameter()?;
-            if number(&parameter, &one.default).is_none() {
-                let (name, rule, got) = (&one.name, rule(&parameter), written(&one.default));
+            if number(one, default(one)).is_none() {
+                let (name, rule, got) = (&one.name, rule(one), written(default(one)));
                 return Err(format!("the default of {name} must be {rule}, got `{got}`"));
             }
         }
@@ -219,20 +221,19 @@ impl About {
 
     /// The values of all parameters in order: those given, and the defaults of the rest.
     pub fn values(&self, given: &Map<String, Value>) -> Result<Vec<f64>, ParamError> {
-        let parameters = self.parameters();
-        if let Some(unknown) = given.keys().find(|key| parameters.iter().all(|one| one.name != **key)) {
-            let names: Vec<String> = parameters.iter().map(|one| format!("`{}`", one.name)).collect();
+        if let Some(unknown) = given.keys().find(|key| self.parameters.iter().all(|one| one.name != **key)) {
+            let names: Vec<String> = self.parameters.iter().map(|one| format!("`{}`", one.name)).collect();
             let all = if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
             return Err(ParamError::new(unknown.clone(), "a parameter of the module", "one that is not").hint(all));
         }
-        let value = |(one, written_one): (&Parameter, &Written)| {
-            let value = given.get(&one.name).unwrap_or(&written_one.default);
+        let value = |one: &Parameter| {
+            let value = given.get(&one.name).unwrap_or(default(one));
             number(one, value).ok_or_else(|| {
                 let got = format!("`{}`", written(value));
-                ParamError::new(one.name.clone(), rule(one), got).default_is(written(&written_one.default))
+                ParamError::new(one.name.clone(), rule(one), got).default_is(written(default(one)))
             })
         };
-        parameters.iter().zip(&self.parameters).map(value).collect()
+        self.parameters.iter().map(value).collect()
     }
 }
 

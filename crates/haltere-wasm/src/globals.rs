@@ -62,7 +62,6 @@ fn write_number(mut value: u32, to: &mut Vec<u8>) {
     }
 }
 
-/// Writes a section.
 fn write_section(id: u8, body: &[u8], to: &mut Vec<u8>) {
     to.push(id);
     write_number(body.len() as u32, to);

@@ -30,7 +30,7 @@ enum Reduction {
     Closed,
     /// This event may ask.
     Open,
-    /// It has asked.
+    /// The event has asked.
     Asked,
 }
 

@@ -91,7 +91,7 @@ impl Maker {
         }
         let name = Path::new(at.source).file_stem().map(|name| name.to_string_lossy().into_owned());
         let (name, summary) = (name.unwrap_or_default(), about.summary.clone());
-        Ok(About { name, summary, digest, parameters: about.parameters() })
+        Ok(About { name, summary, digest, parameters: about.parameters.clone() })
     }
     /// The module of these parameters with their values. Each process reads it once.
     fn module(&self, params: &Params) -> Result<(Module, Vec<f64>), ParamError> {

@@ -114,7 +114,7 @@ fn check_kind(module: &wasmi::Module, about: &About) -> Result<(), String> {
     for layout in events {
         typed(module, layout.export, &event, needed.contains(&layout.export))?;
     }
-    if !about.parameters().is_empty() {
+    if !about.parameters.is_empty() {
         typed(module, "haltere_params", &FuncType::new([], [ValType::I32]), true)?;
     }
     let unknown = |name: &str| {

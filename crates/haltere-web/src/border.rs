@@ -1,7 +1,8 @@
 //! The border to JavaScript: four functions and one buffer.
 //!
 //! The worker calls [`haltere_take`] with the length of its request, writes the request where it points, calls
-//! [`haltere_answer`], and reads as many bytes at [`haltere_at`]. A panic leaves its words in the buffer, so the worker can say what happened after the trap.
+//! [`haltere_answer`], and reads as many bytes at [`haltere_at`]. A panic leaves its message in the buffer, so the worker
+//! can report it after the trap.
 #![expect(unsafe_code, reason = "functions that a module exports keep their names, which the compiler cannot check")]
 
 use crate::Laboratory;
@@ -39,7 +40,7 @@ pub extern "C" fn haltere_answer() -> usize {
     length
 }
 
-/// Where the answer is, and after a trap the words of the panic.
+/// Where the answer is, and after a trap the message of the panic.
 // SAFETY: no other function of the module has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn haltere_at() -> *const u8 {

@@ -1,6 +1,6 @@
 //! The laboratory and the simulator for a browser's worker: conversions and errors, no algorithm and no I/O.
 //!
-//! A worker writes a request as JSON, [`Laboratory::ask`] answers with JSON. [`Request`] lists what may be asked. The
+//! A worker writes a request as JSON, [`Laboratory::ask`] answers with JSON. `Request` lists what may be asked. The
 //! functions of the [border] are all that a WebAssembly module exports.
 
 pub mod border;
@@ -8,11 +8,10 @@ mod live;
 mod request;
 mod tables;
 
-pub use request::Request;
-
 use haltere_lab::{Point, Scenario, ScenarioError, Traffic, schema};
 use haltere_sim::{Live, RunControl, RunError};
 use live::Shown;
+use request::Request;
 use serde_json::{Map, Value, json};
 
 /// The name that error messages give the text of a page.

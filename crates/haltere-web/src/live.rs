@@ -2,7 +2,7 @@
 
 use crate::Refused;
 use haltere_plan::Plan;
-use haltere_plan::record::{FlowSample, QueueSample};
+use haltere_plan::record::{FlowSample, QueueSample, sender_values};
 use haltere_sim::{Fresh, Live, RunControl};
 use haltere_transport::Info;
 use haltere_units::{Dur, Probe};
@@ -63,7 +63,7 @@ pub(crate) fn samples(live: &mut Live, shown: &Shown) -> Value {
 /// The inner values of a flow's sender and of its control: name, unit, value.
 fn state(live: &Live, flow: usize) -> Value {
     let values = |(info, control): (Info, Probe)| {
-        sender(&info).into_iter().chain(control.values().iter().copied()).collect::<Vec<_>>()
+        sender_values(&info).into_iter().chain(control.values().iter().copied()).collect::<Vec<_>>()
     };
     json!(live.flow_state(flow).map_or_else(Vec::new, values))
 }
@@ -78,16 +78,9 @@ fn of_link(plan: &Plan, link: usize, rows: &[QueueSample]) -> Value {
         "dropped": column(&|s| json!(s.dropped)),
         "marked": column(&|s| json!(s.marked)),
         "sent_bytes": column(&|s| json!(s.sent_bytes)),
-        "capacity": column(&|s| json!(capacity(plan, s))),
+        "capacity": column(&|s| json!(plan.capacity_before(s))),
         "vars": columns(rows.iter().map(|s| s.vars.clone()).collect()),
     })
-}
-
-/// The mean over the interval before a sample of what the link could carry, in bit/s; `None` if packets take no time.
-fn capacity(plan: &Plan, sample: &QueueSample) -> Option<f64> {
-    let interval = plan.measure.queues?;
-    let bits = plan.links[sample.link as usize].capacity(sample.at.saturating_sub(interval), sample.at)?;
-    Some(bits / interval.as_secs_f64())
 }
 
 fn of_flows(rows: &[FlowSample], inner: &[usize]) -> Value {
@@ -95,7 +88,7 @@ fn of_flows(rows: &[FlowSample], inner: &[usize]) -> Value {
         if !inner.contains(&(s.flow as usize)) {
             return Vec::new();
         }
-        let common = sender(&s.sender).into_iter().map(|(name, _, value)| (name, value));
+        let common = sender_values(&s.sender).into_iter().map(|(name, _, value)| (name, value));
         common.chain(s.control.iter().copied()).collect()
     };
     json!({
@@ -121,17 +114,4 @@ fn columns(rows: Vec<Vec<(&'static str, f64)>>) -> Value {
         }
     }
     Value::Object(out)
-}
-
-/// What every sender has, whatever its control: name, unit, value.
-fn sender(info: &Info) -> Vec<(&'static str, &'static str, f64)> {
-    // Before the first loss there is no threshold.
-    let ssthresh = Some(info.ssthresh.as_f64()).filter(|bytes| *bytes < 1e12);
-    let rate = info.pacing_rate.map(|rate| rate.as_bps_f64());
-    let some = [ssthresh.map(|bytes| ("ssthresh", "B", bytes)), rate.map(|rate| ("pacing_rate", "bit/s", rate))];
-    [("cwnd", "B", info.cwnd.as_f64()), ("in_flight", "B", info.in_flight.as_f64())]
-        .into_iter()
-        .chain(some.into_iter().flatten())
-        .chain([("srtt", "s", info.srtt.as_secs_f64()), ("rto", "s", info.rto.as_secs_f64())])
-        .collect()
 }

@@ -1,12 +1,18 @@
-//! What this machine's wire can do: forwarding rate beside the kernel's bridge, jitter of departures, delay of pings.
+//! What this machine's wire can do: forwarding rate beside the kernel's bridge, jitter of departures, delay of pings,
+//! goodput and share of two flows.
 //!
-//! `cargo run --release -p haltere-wire --example measure [forwarding|jitter|ping]...` (as root, or in `unshare -Urn`)
+//! `cargo run --release -p haltere-wire --example measure [forwarding|jitter|ping|flows]...` (as root, or in `unshare -Urn`)
 
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, PingPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, PingPlan, TcpPlan};
 use haltere_queue::QueueParams;
+use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur, Rate, Time};
-use haltere_wire::clock::{Monotonic, monotonic_ns};
+use haltere_wire::clock::{Clock, Monotonic, monotonic_ns};
 use haltere_wire::fabric::{Fabric, node_mac};
 use haltere_wire::frame::Frame;
 use haltere_wire::namespace::{HostSettings, Namespace, Topology, node_address, port_name};
@@ -14,12 +20,11 @@ use haltere_wire::port::Port;
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::Router;
 use haltere_wire::schedule::PriorityGuard;
-use haltere_wire::testing::{cable, ethernet, ipv4, link, udp};
 use haltere_wire::{Calibrate, Control, run};
-use nix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use support::{cable, ethernet, ipv4, link, udp};
 
 fn settings() -> HostSettings {
     HostSettings { mtu: 1500, sysctls: vec![], metrics: vec![] }
@@ -70,14 +75,9 @@ fn throughput(topology: &Topology, len: usize, forwarder: impl FnOnce(&AtomicBoo
     })
 }
 
-fn thread_cpu_ns() -> u64 {
-    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
-    used.tv_sec() as u64 * 1_000_000_000 + used.tv_nsec() as u64
-}
+struct Cancelled<'a>(&'a AtomicBool, Time);
 
-struct Bell<'a>(&'a AtomicBool, Time);
-
-impl haltere_wire::router::Watch for Bell<'_> {
+impl haltere_wire::router::Watch for Cancelled<'_> {
     fn turn(&mut self, _: &mut dyn FnMut() -> haltere_wire::stats::Snapshot, now: Time) -> std::ops::ControlFlow<()> {
         self.1 = now + Dur::from_ms(50);
         if self.0.load(Ordering::Relaxed) {
@@ -103,19 +103,17 @@ fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur,
     let mut router = Router::new(Fabric::new(params).unwrap(), ports.into()).unwrap();
     router.schedule = guard.schedule();
     let mut clock = Monotonic::start(spin).unwrap();
-    let begun = (thread_cpu_ns(), monotonic_ns());
-    router.run(&mut clock, &mut Bell(stop, Time::ZERO), Dur::ZERO).unwrap();
-    let share = (thread_cpu_ns() - begun.0) as f64 / (monotonic_ns() - begun.1) as f64;
-    let books = router.snapshot(Time::NEVER);
-    let late = &books.lateness;
+    router.run(&mut clock, &mut Cancelled(stop, Time::ZERO), Dur::ZERO).unwrap();
+    let counters = router.snapshot(clock.now());
+    let late = &counters.lateness;
     println!(
         "      {}: late mean {} p99 {} max {}, unaccounted {}, {:.1} % of a core",
-        books.schedule.name(),
+        counters.schedule.name(),
         late.mean(),
         late.quantile(0.99),
         late.max(),
-        books.unaccounted(),
-        share * 100.0
+        counters.unaccounted(),
+        counters.cpu_share() * 100.0
     );
 }
 
@@ -242,15 +240,36 @@ fn ping() {
             rtts.len(),
             at(0.5),
             at(0.99),
-            outcome.router_cpu * 100.0
+            outcome.router.cpu_share() * 100.0
         );
     }
+}
+
+fn flows() {
+    println!("two flows of the kernel through FQ-CoDel at 10 Mbit/s, 10 ms each way, for 10 s");
+    let queue = QueueParams::default_of("fq_codel").unwrap();
+    let one = |from, to| LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(10), queue.clone());
+    let flow = |kind: &str| {
+        let tcp = TcpPlan::alike(CongestionParams::default_of(kind).unwrap(), TcpParams::default());
+        FlowPlan::new(kind, 0, 1, AppPlan::Bulk(BulkPlan { tcp, bytes: None }))
+    };
+    let (links, flows) = (vec![one(0, 1), one(1, 0)], vec![flow("cubic"), flow("reno")]);
+    let warmup = Time::ZERO + Dur::from_secs(2);
+    let plan = Plan { warmup, ..Plan::new(Plan::node_names(2), links, flows, Time::ZERO + Dur::from_secs(10)) };
+    let outcome = run(&plan, &Control { calibrate: Calibrate::No, ..Control::default() }).unwrap();
+    let goodput = |flow: usize| outcome.record.flows[flow].received_after_warmup as f64 * 8e-6 / 8.0;
+    let (sum, late) = (goodput(0) + goodput(1), &outcome.router.lateness);
+    println!(
+        "  goodput {sum:.2} of 9.56 Mbit/s, CUBIC's share {:.2}; the router at most {} late in 99 of 100 cases",
+        goodput(0) / sum,
+        late.quantile(0.99)
+    );
 }
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let all = wanted.is_empty();
-    for (name, measure) in [("forwarding", forwarding as fn()), ("jitter", jitter), ("ping", ping)] {
+    for (name, measure) in [("forwarding", forwarding as fn()), ("jitter", jitter), ("ping", ping), ("flows", flows)] {
         if all || wanted.iter().any(|w| w == name) {
             let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
             println!("load average, running/all: {}", load.trim());

@@ -7,12 +7,13 @@
 
 use crate::error::{Doing, WireError};
 use crate::privileges;
+use crate::program::wait_until_ready;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The available controls.
+/// The controls that we have as BPF programs.
 pub const CONTROLS: [&str; 2] = ["vegas", "dctcp"];
 
 const SOURCES: [(&str, &str); 4] = [
@@ -33,7 +34,7 @@ pub fn control_name(kind: &str) -> String {
 pub struct Controls {
     loader: Option<(Child, ChildStdin)>,
     /// Removed with everything in it.
-    workshop: Option<PathBuf>,
+    folder: Option<PathBuf>,
 }
 
 impl Drop for Controls {
@@ -42,7 +43,7 @@ impl Drop for Controls {
             drop(stdin); // the loader ends
             let _ = child.wait();
         }
-        if let Some(path) = self.workshop.take() {
+        if let Some(path) = self.folder.take() {
             let _ = fs::remove_dir_all(path);
         }
     }
@@ -64,7 +65,7 @@ pub fn may_load(kinds: &[&str]) -> Result<(), WireError> {
 
 /// Builds and loads these controls.
 pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
-    let mut controls = Controls { loader: None, workshop: None };
+    let mut controls = Controls { loader: None, folder: None };
     if kinds.is_empty() {
         return Ok(controls);
     }
@@ -77,48 +78,41 @@ pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
         return Err(WireError::Missing(what));
     }
     remove_leftovers();
-    let workshop = std::env::temp_dir().join(format!("{WORKSHOP}{}", std::process::id()));
-    let made = fs::create_dir_all(&workshop)
-        .and_then(|()| SOURCES.iter().try_for_each(|(name, text)| fs::write(workshop.join(name), text)));
-    controls.workshop = Some(workshop.clone());
-    made.doing(format!("writing to `{}`", workshop.display()))?;
+    let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
+    let made = fs::create_dir_all(&folder)
+        .and_then(|()| SOURCES.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text)));
+    controls.folder = Some(folder.clone());
+    made.doing(format!("writing to `{}`", folder.display()))?;
     let header = tool(&list, Command::new("bpftool").args(["btf", "dump", "file", BTF, "format", "c"]))?;
-    fs::write(workshop.join("vmlinux.h"), header).doing("writing vmlinux.h")?;
+    fs::write(folder.join("vmlinux.h"), header).doing("writing vmlinux.h")?;
     for kind in kinds {
         let name = format!("-DCONTROL_NAME=\"{}\"", control_name(kind));
         let (source, object) = (format!("{kind}.bpf.c"), format!("{kind}.o"));
         let target = format!("-D__TARGET_ARCH_{}", bpf_arch());
         let mut clang = Command::new("clang");
         clang
-            .current_dir(&workshop)
+            .current_dir(&folder)
             .args(["-O2", "-g", "-target", "bpf", "-I.", &target, &name, "-c", &source, "-o", &object]);
         tool(&list, &mut clang)?;
     }
     let mut clang = Command::new("clang");
-    tool(&list, clang.current_dir(&workshop).args(["-O1", "-o", "loader", "loader.c", "-lbpf"]))?;
-    controls.loader = Some(start_loader(&workshop, kinds)?);
+    tool(&list, clang.current_dir(&folder).args(["-O1", "-o", "loader", "loader.c", "-lbpf"]))?;
+    controls.loader = Some(start_loader(&folder, kinds)?);
     Ok(controls)
 }
 
-fn start_loader(workshop: &Path, kinds: &[&str]) -> Result<(Child, ChildStdin), WireError> {
-    let mut command = Command::new(workshop.join("loader"));
-    command.current_dir(workshop).args(kinds.iter().map(|kind| format!("{kind}.o")));
+fn start_loader(folder: &Path, kinds: &[&str]) -> Result<(Child, ChildStdin), WireError> {
+    let mut command = Command::new(folder.join("loader"));
+    command.current_dir(folder).args(kinds.iter().map(|kind| format!("{kind}.o")));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().doing("starting the loader of BPF controls")?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let mut line = String::new();
-    if let Some(out) = stdout {
-        BufReader::new(out).read_line(&mut line).doing("the loader of BPF controls")?;
-    }
-    if let (Some(stdin), "ready") = (stdin, line.trim()) {
-        return Ok((child, stdin));
-    }
-    let mut why = String::new();
-    if let Some(mut err) = child.stderr.take() {
-        let _ = err.read_to_string(&mut why);
-    }
+    let stdin = child.stdin.take();
+    let is_ready = wait_until_ready(&mut child).doing("the loader of BPF controls")?;
+    let reason = match (is_ready, stdin) {
+        (Ok(()), Some(stdin)) => return Ok((child, stdin)),
+        (is_ready, _) => is_ready.err().unwrap_or_default(),
+    };
     let _ = child.wait();
-    let reason = why.lines().last().unwrap_or("no reason given");
     Err(WireError::Missing(format!("congestion control {}: the kernel would not load it: {reason}", kinds.join(", "))))
 }
 
@@ -140,14 +134,14 @@ fn tool(controls: &str, command: &mut Command) -> Result<Vec<u8>, WireError> {
     Err(WireError::Missing(format!("congestion control {controls}: {name} failed: {reason}")))
 }
 
-const WORKSHOP: &str = "haltere-bpf-";
+const FOLDER: &str = "haltere-bpf-";
 
 /// Files that killed processes left behind.
 fn remove_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|n| n.strip_prefix(WORKSHOP)).and_then(|p| p.parse::<u32>().ok());
+        let pid = name.to_str().and_then(|n| n.strip_prefix(FOLDER)).and_then(|p| p.parse::<u32>().ok());
         if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             let _ = fs::remove_dir_all(entry.path());
         }

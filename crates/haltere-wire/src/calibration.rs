@@ -32,7 +32,7 @@ const PINGS: u64 = 40;
 const UDP_HEADERS: u64 = (headers::IPV4_HEADER + headers::UDP_HEADER) as u64;
 const PAYLOAD: u64 = 1472;
 
-/// What was measured.
+/// Rate and delays of this machine, measured in the namespaces of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
     /// The link that was loaded, its rate in the plan, and the rate at which it delivered.
@@ -52,42 +52,33 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// The first measurement that is out of bounds.
+    /// The first measurement that is out of bounds, as an error.
     pub fn check(&self) -> Result<(), WireError> {
-        let refuse = |what: String| Err(WireError::Calibration(format!("the machine is not fit for this run: {what}")));
-        if self.offloaded > 0 {
-            return refuse(format!("offloads must be off, got {} frames that were not whole packets", self.offloaded));
-        }
-        if let Some((name, want, got)) = &self.link {
-            let off = got.as_bps_f64() / want.as_bps_f64() - 1.0;
-            if off.abs() > RATE_BOUND {
-                let percent = off * 100.0;
-                return refuse(format!(
-                    "{name}: rate must be within 2 % of {want}, got {:.3} Mbit/s ({percent:+.1} %)",
-                    got.as_bps_f64() * 1e-6
-                ));
-            }
-        }
-        let bound = DELAY_FLOOR.max(self.rtt.0.mul_f64(DELAY_SHARE));
-        let (want, got) = self.rtt;
-        if got < want || got.saturating_sub(want) > bound {
-            return refuse(format!("base delay must be {want} and at most {bound} more, got {got}"));
-        }
-        if self.jitter > bound {
-            return refuse(format!("jitter must be at most {bound}, got {}", self.jitter));
-        }
-        if self.lost > 0 {
-            return refuse(format!("an idle network must lose nothing, got {} of {PINGS} pings lost", self.lost));
-        }
-        if self.unqueued > 0 {
-            return refuse(format!("no frame may be lost outside our queues, got {}", self.unqueued));
-        }
-        if self.cpu > CPU_BOUND {
-            return refuse(format!("the router must need less than {CPU_BOUND} of a core, got {:.2}", self.cpu));
-        }
-        Ok(())
+        let Some(fault) = self.faults().into_iter().flatten().next() else { return Ok(()) };
+        Err(WireError::Calibration(format!("the machine is not fit for this run: {fault}")))
     }
-    /// For the manifest.
+    fn faults(&self) -> [Option<String>; 7] {
+        let ((want, got), Calibration { jitter, lost, unqueued, offloaded, cpu, .. }) = (self.rtt, self);
+        let bound = DELAY_FLOOR.max(want.mul_f64(DELAY_SHARE));
+        let rate = self.link.as_ref().and_then(|(name, want, got)| {
+            let (off, mbps) = (got.as_bps_f64() / want.as_bps_f64() - 1.0, got.as_bps_f64() * 1e-6);
+            let percent = off * 100.0;
+            (off.abs() > RATE_BOUND)
+                .then(|| format!("{name}: rate must be within 2 % of {want}, got {mbps:.3} Mbit/s ({percent:+.1} %)"))
+        });
+        [
+            (*offloaded > 0)
+                .then(|| format!("offloads must be off, got {offloaded} frames that were not whole packets")),
+            rate,
+            (got < want || got.saturating_sub(want) > bound)
+                .then(|| format!("base delay must be {want} and at most {bound} more, got {got}")),
+            (*jitter > bound).then(|| format!("jitter must be at most {bound}, got {jitter}")),
+            (*lost > 0).then(|| format!("an idle network must lose nothing, got {lost} of {PINGS} pings lost")),
+            (*unqueued > 0).then(|| format!("no frame may be lost outside our queues, got {unqueued}")),
+            (*cpu > CPU_BOUND).then(|| format!("the router must need less than {CPU_BOUND} of a core, got {cpu:.2}")),
+        ]
+    }
+    /// The measurements as the manifest of a run has them.
     pub fn json(&self) -> Value {
         let link = self.link.as_ref().map(
             |(name, want, got)| json!({ "name": name, "planned_bps": want.as_bps(), "measured_bps": got.as_bps() }),
@@ -138,7 +129,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
         lost: idle.record.flows[0].packets_sent - idle.record.flows[0].packets_received,
         unqueued: outside(&idle),
         offloaded: offloaded(&idle),
-        cpu: idle.router_cpu,
+        cpu: idle.router.cpu_share(),
     };
     if let Some((rate, link)) = slowest {
         let loaded = run_in(&loaded_plan(plan, flow, rate), topology, control)?;
@@ -149,7 +140,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
         result.link = Some((plan.links[link].name.clone(), rate, Rate::of(Bytes::new(packets * packet), window)));
         result.unqueued += outside(&loaded);
         result.offloaded += offloaded(&loaded);
-        result.cpu = loaded.router_cpu;
+        result.cpu = loaded.router.cpu_share();
     }
     Ok(result)
 }

@@ -1,8 +1,8 @@
 //! Time on the wire: the only place that reads clocks and sleeps.
 //!
-//! A [`Clock`] tells the time since the run began and sleeps until a deadline or until a port has
-//! frames. [`Monotonic`] is the kernel's `CLOCK_MONOTONIC` with a timerfd, whose wake-up has no slack; [`Virtual`]
-//! jumps to the deadline, for tests, so that the same loop runs without waiting and always alike.
+//! A [`Clock`] tells the time since the run began and sleeps until a deadline or until a port has frames. [`Monotonic`]
+//! is the kernel's `CLOCK_MONOTONIC` with a timerfd, whose wake-up has no slack. Tests have one that jumps to the
+//! deadline, so that the same loop runs without waiting and always alike.
 
 use haltere_units::{Dur, Time};
 use nix::errno::Errno;
@@ -10,11 +10,8 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as Id, clock_gettime};
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::rc::Rc;
 use std::time::Duration;
 
 /// A source of time that a loop can sleep on.
@@ -26,11 +23,25 @@ pub trait Clock {
     fn sleep(&mut self, until: Option<Time>, wake: &[BorrowedFd<'_>]) -> io::Result<u64>;
 }
 
+fn read_ns(clock: Id) -> u64 {
+    // The call cannot fail for the clocks below on Linux.
+    let t = clock_gettime(clock).unwrap_or(TimeSpec::new(0, 0));
+    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+}
+
 /// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of the machine share.
 pub fn monotonic_ns() -> u64 {
-    // The call cannot fail for this clock on Linux.
-    let t = clock_gettime(Id::CLOCK_MONOTONIC).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
-    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+    read_ns(Id::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of the wall clock since 1970. The kernel's stamps on packets have this clock.
+pub fn wall_ns() -> u64 {
+    read_ns(Id::CLOCK_REALTIME)
+}
+
+/// Processor time of the calling thread, its work in the kernel included.
+pub fn thread_cpu() -> Dur {
+    Dur::from_ns(read_ns(Id::CLOCK_THREAD_CPUTIME_ID))
 }
 
 /// Asks every 5 ms whether it is so, for at most that long. Returns whether it became so.
@@ -45,13 +56,6 @@ pub fn wait_for(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Nanoseconds of the wall clock since 1970.
-pub fn wall_ns() -> u64 {
-    // The call cannot fail for this clock on Linux.
-    let t = clock_gettime(Id::CLOCK_REALTIME).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
-    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
 }
 
 /// Real time.
@@ -171,40 +175,6 @@ impl Clock for Monotonic {
     }
 }
 
-/// Time that passes only while a caller sleeps. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub struct Virtual {
-    now: Rc<Cell<Time>>,
-    arrivals: Rc<RefCell<VecDeque<Time>>>,
-}
-
-impl Virtual {
-    /// Time zero.
-    pub fn new() -> Virtual {
-        Virtual::default()
-    }
-    /// Sets when frames will arrive, in order. Each arrival ends a sleep.
-    pub fn set_arrivals(&self, times: impl IntoIterator<Item = Time>) {
-        *self.arrivals.borrow_mut() = times.into_iter().collect();
-    }
-}
-
-impl Clock for Virtual {
-    fn now(&self) -> Time {
-        self.now.get()
-    }
-    fn sleep(&mut self, until: Option<Time>, _wake: &[BorrowedFd<'_>]) -> io::Result<u64> {
-        let mut arrivals = self.arrivals.borrow_mut();
-        while arrivals.front().is_some_and(|at| *at <= self.now.get()) {
-            arrivals.pop_front();
-        }
-        let next = [until, arrivals.front().copied()].into_iter().flatten().min();
-        let next = next.ok_or_else(|| io::Error::other("virtual time stands still: nothing will ever happen"))?;
-        self.now.set(self.now.get().max(next));
-        Ok(0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,16 +243,5 @@ mod tests {
             (0..SPINS).filter(|_| clock.sleep(Some(Time::ZERO + Dur::from_secs(60)), &[read.as_fd()]).unwrap() == 1);
         assert_eq!(told.count(), 1);
         assert!(clock.now() < Time::ZERO + Dur::from_secs(30), "it did not sleep");
-    }
-
-    #[test]
-    fn virtual_time_jumps_to_what_comes_first() {
-        let mut clock = Virtual::new();
-        clock.set_arrivals([Time::from_ns(5)]);
-        clock.sleep(Some(Time::from_ns(9)), &[]).unwrap();
-        assert_eq!(clock.now(), Time::from_ns(5));
-        clock.sleep(Some(Time::from_ns(9)), &[]).unwrap();
-        assert_eq!(clock.now(), Time::from_ns(9));
-        assert!(clock.sleep(None, &[]).is_err());
     }
 }

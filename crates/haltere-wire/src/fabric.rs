@@ -7,11 +7,9 @@
 use crate::error::WireError;
 use crate::frame::{Frame, Kind};
 use haltere_plan::LinkQueue;
-use haltere_plan::fabric::{self, Counters, FabricPlan, Ports, Routed};
+use haltere_plan::fabric::{self, FabricPlan, Ports, Routed};
 use haltere_plan::plan::LinkPlan;
-use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_queue::{Backlog, LinkContext, Queue};
-use haltere_units::outside::Outside;
 use haltere_units::{ParamError, Time};
 use std::collections::VecDeque;
 
@@ -37,7 +35,7 @@ fn mac_node(mac: [u8; 6]) -> Option<u16> {
 /// Parameters of a fabric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FabricParams {
-    /// Nodes and links.
+    /// The nodes and links between the ports.
     pub plan: FabricPlan,
     /// The nodes that have a port; a port's index is its place here.
     pub ports: Vec<usize>,
@@ -52,7 +50,7 @@ pub struct FabricParams {
 pub struct Unread {
     /// Truncated or contradicting itself.
     pub malformed: u64,
-    /// Not IP.
+    /// Of another protocol than IP.
     pub not_ip: u64,
     /// Fragments of IP packets.
     pub fragments: u64,
@@ -72,6 +70,12 @@ impl Routed for Frame {
     }
     fn copied(&self) -> Option<Frame> {
         Some(self.clone())
+    }
+    fn set_entered(&mut self, at: Time) {
+        self.entered = at;
+    }
+    fn entered(&self) -> Option<Time> {
+        Some(self.entered)
     }
 }
 
@@ -95,7 +99,8 @@ impl Ports<Frame> for Outboxes {
 /// The network between the ports.
 #[derive(Debug)]
 pub struct Fabric {
-    network: fabric::Fabric<Frame>,
+    /// The nodes and links.
+    pub network: fabric::Fabric<Frame>,
     ports: Vec<usize>,
     steering: Steering,
     isn_bits: u8,
@@ -120,10 +125,6 @@ impl Fabric {
             WireError::plan(&place, fault)
         })?;
         Ok(Fabric { network, ports, steering, isn_bits, outboxes, unread: Unread::default() })
-    }
-    /// Where the run finds the first fault of a discipline from outside the tree.
-    pub fn outside(&self) -> Outside {
-        self.network.plan().outside.clone()
     }
     /// A frame comes in at a port.
     pub fn arrive(&mut self, now: Time, port: usize, mut frame: Frame) {
@@ -150,14 +151,6 @@ impl Fabric {
     pub fn change(&mut self, now: Time, index: usize, plan: LinkPlan, queue: bool) -> Result<(), ParamError> {
         self.network.change(now, index, plan, queue, &mut self.outboxes)
     }
-    /// When [`advance`](Fabric::advance) wants to be called next.
-    pub fn next_event(&self) -> Option<Time> {
-        self.network.next_event()
-    }
-    /// When the next packet moves. Samples do not count.
-    pub fn next_packet(&self) -> Option<Time> {
-        self.network.next_packet()
-    }
     /// The number of its ports.
     pub fn ports(&self) -> usize {
         self.ports.len()
@@ -171,10 +164,6 @@ impl Fabric {
     pub fn holds(&self) -> u64 {
         self.network.packets() + self.outboxes.frames.iter().map(|outbox| outbox.len() as u64).sum::<u64>()
     }
-    /// Packets that came in and went out.
-    pub fn counters(&self) -> Counters {
-        self.network.counters()
-    }
     /// Frames that could not be read.
     pub fn unread(&self) -> Unread {
         self.unread
@@ -183,18 +172,6 @@ impl Fabric {
     pub fn backlogs(&self) -> impl Iterator<Item = (&str, (Backlog, u32))> {
         let names = self.network.plan().links.iter().map(|link| link.name.as_str());
         names.zip(self.network.links().iter().map(|link| (link.backlog(), link.ring_packets())))
-    }
-    /// The connections of hosts whose programs tell nobody what they send.
-    pub fn sockets(&self) -> Vec<SocketRecord> {
-        self.network.sockets()
-    }
-    /// The links' records up to `now`.
-    pub fn link_records(&mut self, now: Time) -> Vec<LinkRecord> {
-        self.network.link_records(now)
-    }
-    /// Takes the samples of the watched queues.
-    pub fn take_samples(&mut self) -> Vec<QueueSample> {
-        std::mem::take(self.network.samples()).into_vec()
     }
 }
 

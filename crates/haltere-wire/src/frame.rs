@@ -12,6 +12,7 @@ pub mod offload;
 use self::offload::Offload;
 use haltere_queue::pfifo_fast::priority_of_dscp;
 use haltere_queue::{Ecn, FlowKey, Pkt, PureAck};
+use haltere_units::Time;
 use std::cell::RefCell;
 
 /// Bytes of an Ethernet header without tags.
@@ -68,7 +69,7 @@ impl Layout {
     }
 }
 
-/// One Ethernet frame.
+/// An Ethernet frame with the places of its headers.
 #[derive(Debug)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -78,6 +79,8 @@ pub struct Frame {
     /// The nodes of the sender and of the receiver, where known.
     route: (Option<u16>, Option<u16>),
     whole: Option<Whole>,
+    /// When it came into the network; zero if nobody asks.
+    pub(crate) entered: Time,
 }
 
 /// What is left to do of a frame that is passed on as its sender made it.
@@ -145,14 +148,22 @@ impl Frame {
         let mut bytes = take_buffer(capacity);
         fill(&mut bytes);
         let layout = layout(&bytes).unwrap_or(Layout::without_flow(Kind::Malformed));
-        Frame { bytes, layout, framing: ETHERNET as u32, isn_bits: 0, route: (None, None), whole: None }
+        Frame {
+            bytes,
+            layout,
+            framing: ETHERNET as u32,
+            isn_bits: 0,
+            route: (None, None),
+            whole: None,
+            entered: Time::ZERO,
+        }
     }
-    /// The bytes.
+    /// The bytes from the destination address on.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
-    /// The kind.
+    /// Which headers could be read.
     pub fn kind(&self) -> Kind {
         self.layout.kind
     }

@@ -6,7 +6,7 @@ use crate::error::WireError;
 use crate::namespace::HostSettings;
 use crate::sys;
 use haltere_congestion::CongestionParams;
-use haltere_transport::{Info, TcpParams};
+use haltere_transport::{AccurateEcn, Info, TcpParams};
 use haltere_units::{Bytes, Dur, Rate};
 use netlink_packet_route::route::RouteMetric;
 use serde_json::json;
@@ -21,9 +21,10 @@ pub fn settings(place: &str, tcp: &TcpParams, ecn: bool) -> Result<HostSettings,
     only_what_the_kernel_has(place, tcp)?;
     let default = TcpParams::default();
     let flag = |on: bool| if on { "1" } else { "0" }.to_string();
+    let feedback = if tcp.accurate_ecn == AccurateEcn::Off { "1" } else { "3" };
     let mut sysctls = vec![
-        // 1: ask for ECN and accept it; 0: neither.
-        ("ipv4/tcp_ecn".to_string(), flag(ecn)),
+        // 1: ask for ECN and accept it; 3: so with accurate ECN; 0: neither.
+        ("ipv4/tcp_ecn".to_string(), if ecn { feedback } else { "0" }.to_string()),
         // A SYN that was lost is sent again without ECN (RFC 3168 section 6.1.1.1), as in the plan.
         ("ipv4/tcp_ecn_fallback".to_string(), "1".to_string()),
         // One run must not learn from another through cached metrics.
@@ -36,6 +37,7 @@ pub fn settings(place: &str, tcp: &TcpParams, ecn: bool) -> Result<HostSettings,
             sysctls.push((format!("ipv4/{name}"), value));
         }
     };
+    set("tcp_ecn_option", "0".into(), tcp.accurate_ecn == AccurateEcn::Ace);
     set("tcp_sack", flag(tcp.sack), !tcp.sack);
     set("tcp_timestamps", flag(tcp.timestamps), !tcp.timestamps);
     set("tcp_window_scaling", flag(tcp.window_scaling), !tcp.window_scaling);
@@ -69,7 +71,6 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
     let default = TcpParams::default();
     let fixed = [
         ("l4s", !tcp.l4s),
-        ("accurate_ecn", tcp.accurate_ecn == default.accurate_ecn),
         ("ect_acks", tcp.ect_acks == default.ect_acks),
         ("header_room", tcp.header_room == default.header_room),
         ("max_rto", tcp.max_rto == default.max_rto),
@@ -90,6 +91,11 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
         Some((name, _)) => Err(WireError::refused(place, name, "the default", "another value", hint)),
         None => Ok(()),
     }
+}
+
+/// This kernel's TCP has accurate ECN (Linux 7.0).
+pub fn has_accurate_ecn() -> bool {
+    std::path::Path::new("/proc/sys/net/ipv4/tcp_ecn_option").exists()
 }
 
 /// The kernel's name for a control, tried in this order; the second is our own, loaded as BPF.

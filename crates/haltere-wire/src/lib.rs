@@ -26,10 +26,13 @@ pub mod schedule;
 pub mod service;
 pub mod stats;
 mod sys;
-#[doc(hidden)]
-pub mod testing;
-
 pub mod world;
+
+#[cfg(test)]
+extern crate self as haltere_wire;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod testing;
 
 pub use endpoint::{Manner, host_names};
 pub use error::WireError;

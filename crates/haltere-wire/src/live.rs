@@ -6,16 +6,15 @@ use crate::clock::{Monotonic, wait_for};
 use crate::endpoint::host_names;
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering, node_mac};
-use crate::namespace::{Namespace, Topology, add_neighbour, configure, join, node_address, port_name};
+use crate::namespace::{Interfaces, Namespace, Topology, add_neighbour, configure, join, node_address};
 use crate::port::packet::PacketPort;
 use crate::program::{Place, Program, Start, see_hosts};
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use crate::sys;
-use crate::world::hosts;
+use crate::world::{hosts, network};
 use haltere_plan::Plan;
-use haltere_plan::fabric::FabricPlan;
 use haltere_units::{Dur, Time};
 use std::fs;
 use std::io;
@@ -31,8 +30,6 @@ use std::time::Duration;
 const ATTENTION: Dur = Dur::from_ms(20);
 /// How long a server may take to open a port before the user's program starts.
 const MOMENT: Duration = Duration::from_secs(2);
-/// Frames that a port holds.
-const SLOTS: usize = 4096;
 /// Of the interface outside.
 const MTU: u32 = 1500;
 
@@ -43,7 +40,7 @@ pub struct LiveNetwork {
     topology: Topology,
     /// Programs beside the user's.
     servers: Mutex<Vec<Program>>,
-    /// Its hosts.
+    /// The nodes that are hosts.
     nodes: Vec<usize>,
     router: Mutex<Routing>,
     seen: Arc<Mutex<Option<Snapshot>>>,
@@ -64,19 +61,13 @@ impl LiveNetwork {
     pub fn new(plan: &Plan, outside: Option<usize>) -> Result<LiveNetwork, WireError> {
         let mut wanted = hosts(plan)?;
         wanted.retain(|(nodes, _)| outside.is_none_or(|node| !nodes.contains(&node)));
-        let topology = Topology::build_for(&wanted, true)?;
+        let topology = Topology::build_with(&wanted, true, Interfaces::Joined)?;
         let mut ports = topology.nodes();
         if let Some(node) = outside {
             attach_here(&topology, node)?;
             ports.push(node);
         }
-        let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
-        let params = FabricParams { plan: network, ports: ports.clone(), steering: Steering::ByAddress, isn_bits: 0 };
-        let fabric = Fabric::new(params)?;
-        let opened = topology.router.enter(|| {
-            Ok(ports.iter().map(|&node| PacketPort::open(&port_name(node), SLOTS)).collect::<Result<Vec<_>, _>>())
-        });
-        let opened = opened.map_err(|e| WireError::os("entering the router's namespace", e))??;
+        let (fabric, opened) = network(plan, &topology, ports.clone(), (0, false))?;
         let names = std::env::temp_dir().join(format!("haltere-hosts-{}", std::process::id()));
         fs::write(&names, host_names(plan)).map_err(|e| WireError::os("writing the names of the hosts", e))?;
         let seen = Arc::new(Mutex::new(None));

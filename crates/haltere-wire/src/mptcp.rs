@@ -12,6 +12,7 @@ use crate::sys;
 use haltere_plan::plan::MultipathPlan;
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
+use netlink_packet_core::{DefaultNla, Emitable, NlasIterator};
 use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
@@ -144,11 +145,11 @@ fn arrays<const N: usize>(
 /// A subflow that is to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Join {
-    /// The connection.
+    /// The token of the connection.
     pub token: u32,
     /// Identifier of the address here, the same for all subflows from it; 0 is the first subflow's.
     pub id: u8,
-    /// The address here.
+    /// The address from which it connects.
     pub from: Ipv4Addr,
     /// The address and port there.
     pub to: (Ipv4Addr, u16),
@@ -172,8 +173,8 @@ impl PathManager {
         let mut manager = PathManager { socket, family: CONTROL };
         let answer = manager.request(GET_FAMILY, false, &attribute(FAMILY_NAME, b"mptcp_pm\0"))?;
         manager.family = find(&answer, FAMILY_ID)
-            .and_then(|id| id.first_chunk())
-            .map(|id| u16::from_ne_bytes(*id))
+            .and_then(|id| id.first_chunk().copied())
+            .map(u16::from_ne_bytes)
             .ok_or_else(|| io::Error::other("the kernel names no path manager"))?;
         Ok(manager)
     }
@@ -234,25 +235,16 @@ impl std::fmt::Debug for PathManager {
     }
 }
 
-/// A netlink attribute: length, kind, value, filled up to four bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    let attribute = DefaultNla::new(kind, value.to_vec());
+    let mut bytes = vec![0; attribute.buffer_len()];
+    attribute.emit(&mut bytes);
     bytes
 }
 
 /// The value of the first attribute of that kind.
-fn find(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
-    loop {
-        let &[a, b, c, d] = attributes.first_chunk()?;
-        let len = usize::from(u16::from_ne_bytes([a, b]));
-        if u16::from_ne_bytes([c, d]) == kind {
-            return attributes.get(4..len);
-        }
-        attributes = attributes.get(len.max(4).next_multiple_of(4)..)?;
-    }
+fn find(attributes: &[u8], kind: u16) -> Option<Vec<u8>> {
+    NlasIterator::new(attributes).map_while(Result::ok).find(|one| one.kind() == kind).map(|one| one.value().to_vec())
 }
 
 #[cfg(test)]
@@ -279,8 +271,8 @@ mod tests {
         let mut bytes = attribute(7, b"abc");
         bytes.extend(attribute(1, &[5, 6]));
         assert_eq!(bytes.len(), 16);
-        assert_eq!(find(&bytes, 1), Some(&[5, 6][..]));
-        assert_eq!(find(&bytes, 7), Some(&b"abc"[..]));
+        assert_eq!(find(&bytes, 1), Some(vec![5, 6]));
+        assert_eq!(find(&bytes, 7), Some(b"abc".to_vec()));
         assert_eq!(find(&bytes, 2), None);
         assert_eq!(find(&[9, 0, 1, 0], 1), None, "longer than what is there");
         assert_eq!(find(&[0, 0, 2, 0, 0, 0, 3, 0], 1), None, "a length of zero does not stop the search for ever");

@@ -29,7 +29,7 @@ pub const HOST_INTERFACE: &str = "e0";
 /// Routing tables of the interfaces of a host that has several start here.
 const TABLES: u8 = 100;
 
-/// A network namespace.
+/// A network namespace, held by a descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     handle: File,
@@ -51,7 +51,7 @@ impl Namespace {
             Err(e) => Err(WireError::os("making a network namespace", e)),
         }
     }
-    /// The calling thread's.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<Namespace> {
         File::open("/proc/thread-self/ns/net").map(|handle| Namespace { handle })
     }
@@ -124,7 +124,7 @@ pub fn node_address(node: usize) -> Ipv4Addr {
 pub struct Host {
     /// Its nodes in the plan, each an interface.
     pub nodes: Vec<usize>,
-    /// Where it lives.
+    /// Its network namespace.
     pub namespace: Namespace,
 }
 
@@ -133,27 +133,19 @@ pub struct Host {
 pub struct HostSettings {
     /// MTU of the host's interface.
     pub mtu: u32,
-    /// Values below `/proc/sys/net`.
+    /// Names below `/proc/sys/net`, and their values.
     pub sysctls: Vec<(String, String)>,
     /// Metrics of the routes to the other hosts: initial window, least timeout.
     pub metrics: Vec<RouteMetric>,
 }
 
-/// Makes a host's interface, see [`Topology::build_with`].
-pub(crate) type Attach<'a> = dyn Fn(&Namespace, &Namespace, usize, &str, u32) -> Result<(), WireError> + 'a;
-
-/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has
-/// there. TCP gives it buffers of at most so many segments.
-pub(crate) fn take(
-    host: &Namespace,
-    node: usize,
-    interface: &str,
-    mtu: u32,
-    segments: Option<u32>,
-) -> Result<(), WireError> {
-    index_of(&port_name(node))
-        .and_then(|index| Netlink::open()?.give(index, host.as_fd(), interface, mtu, segments))
-        .doing(format!("moving the interface of node {node} to its host"))
+/// Where the hosts' interfaces come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interfaces {
+    /// They are made, and joined to the router's namespace.
+    Joined,
+    /// They are in the caller's namespace, named by [`port_name`], and move to the hosts.
+    Given,
 }
 
 /// The namespaces of a run.
@@ -161,27 +153,20 @@ pub(crate) fn take(
 pub struct Topology {
     /// The router's namespace; its interface for the node with index `i` is named `n{i}`.
     pub router: Namespace,
-    /// The hosts.
+    /// The hosts, in the order of the plan they were made of.
     pub hosts: Vec<Host>,
 }
 
 impl Topology {
     /// Namespaces for these nodes, joined to the router's, offloads off.
     pub fn build(plan: &[(Vec<usize>, HostSettings)]) -> Result<Topology, WireError> {
-        Topology::build_for(plan, false)
+        Topology::build_with(plan, false, Interfaces::Joined)
     }
-    /// The same. `offloads`: they stay on, so that a frame may hold several packets.
-    pub fn build_for(plan: &[(Vec<usize>, HostSettings)], offloads: bool) -> Result<Topology, WireError> {
-        Topology::build_with(plan, offloads, &|router, host, node, interface, mtu| {
-            join(router, host, node, (interface, offloads), mtu)
-        })
-    }
-    /// Namespaces for these nodes, whose interfaces `attach` makes: it is given the router's and the host's namespace,
-    /// the node, the interface's name and its MTU.
+    /// Namespaces for these nodes. `offloads`: those of the interfaces stay on, so that a frame may hold several packets.
     pub(crate) fn build_with(
         plan: &[(Vec<usize>, HostSettings)],
         offloads: bool,
-        attach: &Attach<'_>,
+        interfaces: Interfaces,
     ) -> Result<Topology, WireError> {
         let router = Namespace::new()?;
         quiet(&router)?;
@@ -191,13 +176,23 @@ impl Topology {
             quiet(&namespace)?;
             let others: Vec<usize> = plan.iter().flat_map(|(n, _)| n).copied().filter(|n| !nodes.contains(n)).collect();
             for (place, &node) in nodes.iter().enumerate() {
-                attach(&router, &namespace, node, &host_interface(place), settings.mtu)?;
+                let name = host_interface(place);
+                match interfaces {
+                    Interfaces::Joined => join(&router, &namespace, node, (&name, offloads), settings.mtu)?,
+                    // TCP gives an interface buffers of several segments whatever its offloads are.
+                    Interfaces::Given => index_of(&port_name(node))
+                        .and_then(|index| {
+                            let segments = (!offloads).then_some(1);
+                            Netlink::open()?.give(index, namespace.as_fd(), &name, settings.mtu, segments)
+                        })
+                        .doing(format!("moving the interface of node {node} to its host"))?,
+                }
                 let table = (nodes.len() > 1).then_some(TABLES + place as u8);
                 let configured = namespace.enter(|| {
                     if !offloads {
-                        without_offloads(&host_interface(place))?;
+                        without_offloads(&name)?;
                     }
-                    configure(node, &host_interface(place), table, &others, &settings.metrics)
+                    configure(node, &name, table, &others, &settings.metrics)
                 });
                 configured.doing(format!("addresses of node {node}"))?;
             }

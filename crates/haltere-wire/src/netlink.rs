@@ -26,9 +26,9 @@ pub struct Netlink(Socket);
 /// One end of a veth pair.
 #[derive(Debug, Clone)]
 pub struct VethEnd<'a> {
-    /// The interface's name.
+    /// The name of the interface.
     pub name: &'a str,
-    /// Its Ethernet address.
+    /// The Ethernet address of the interface.
     pub mac: [u8; 6],
     /// The namespace in which it is made; `None`: this one.
     pub namespace: Option<BorrowedFd<'a>>,

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 /// Which way a frame passed the port, seen from the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It came in.
+    /// The router received it.
     In = 1,
-    /// It went out.
+    /// The router sent it.
     Out = 2,
 }
 

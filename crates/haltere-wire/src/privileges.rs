@@ -7,37 +7,21 @@
 use crate::sys;
 use nix::sys::prctl::set_no_new_privs;
 use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
-use std::fmt;
 use std::fs;
 use std::io;
 
 /// The user and the group that own nothing (`nobody`), by number: names need files that may not be there.
 const NOBODY: u32 = 65_534;
-/// CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_BPF.
+/// Numbers of CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_BPF.
 const NET_ADMIN: u32 = 12;
 const SYS_ADMIN: u32 = 21;
 const BPF: u32 = 39;
 
-/// What could not be given up.
-#[derive(Debug)]
-pub struct Kept {
-    /// What it is.
-    pub what: &'static str,
-    /// Why.
-    pub why: io::Error,
-}
-
-impl fmt::Display for Kept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} could not be given up: {}", self.what, self.why)
-    }
-}
-
 /// Gives up all capabilities, any way to get them back, and root's user, for good. The user's threads all change their
-/// user; capabilities are those of the calling thread. What could not be given up is reported.
+/// user; capabilities are those of the calling thread. Returns what could not be given up, and why.
 ///
 /// In a user namespace root is the user who made it, and stays so: no other is known there.
-pub fn give_up() -> Vec<Kept> {
+pub fn give_up() -> Vec<String> {
     let user = if geteuid().is_root() && is_first_user_namespace() { become_nobody() } else { Ok(()) };
     let results = [
         ("the way to new privileges", set_no_new_privs().map_err(io::Error::from)),
@@ -45,7 +29,8 @@ pub fn give_up() -> Vec<Kept> {
         // Last: changing the user needs some.
         ("capabilities", no_capabilities()),
     ];
-    results.into_iter().filter_map(|(what, result)| result.err().map(|why| Kept { what, why })).collect()
+    let kept = |(what, result): (_, io::Result<()>)| Some(format!("{what} could not be given up: {}", result.err()?));
+    results.into_iter().filter_map(kept).collect()
 }
 
 fn become_nobody() -> io::Result<()> {

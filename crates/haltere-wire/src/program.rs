@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, PipeReader, Read};
+use std::io::{self, BufRead, BufReader, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ const KEPT: usize = 1 << 20;
 const FILES: usize = 100;
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
+/// How often the readers of a guest's program are given the processor after its end.
+const YIELDS: u32 = 1000;
 /// Where programs are looked for, if the environment says nothing.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -63,10 +65,12 @@ impl Place {
     }
     /// That program is there.
     pub(crate) fn has(&self, program: &str) -> bool {
+        // A link may lead on from the root of the place: it counts as it is.
+        let is_there = |path: &Path| fs::symlink_metadata(self.outside(path)).is_ok_and(|found| !found.is_dir());
         if program.contains('/') {
-            return self.outside(Path::new(program)).is_file();
+            return is_there(Path::new(program));
         }
-        std::env::split_paths(&self.path()).any(|folder| self.outside(&folder.join(program)).is_file())
+        std::env::split_paths(&self.path()).any(|folder| is_there(&folder.join(program)))
     }
 }
 
@@ -164,9 +168,13 @@ impl Program {
             };
             let _ = say.send(Ok(Pid::from_raw(child.id() as i32)));
             let status = child.wait().unwrap_or_else(|_| ExitStatus::from_raw(Signal::SIGKILL as i32));
-            // Of a shared machine nothing holds the pipes now. In a guest a child of it may: it is not waited for.
+            // Of a shared machine nothing holds the pipes now. In a guest a child of it may: it is not waited for, but what was
+            // written is read.
             if place_there.is_shared() {
                 readers.into_iter().for_each(|reader| drop(reader.join()));
+            } else {
+                let reads = || readers.iter().any(|reader| !reader.is_finished());
+                (0..YIELDS).take_while(|_| reads()).for_each(|_| std::thread::yield_now());
             }
             lock(&told_there).ended = Some(status);
             drop(ends);
@@ -191,7 +199,7 @@ impl Program {
     pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
     }
-    /// Ends it.
+    /// Ends it at once, by SIGKILL.
     pub fn kill(&self) {
         self.signal(Signal::SIGKILL);
     }
@@ -233,6 +241,21 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.end_now();
     }
+}
+
+/// Waits until a helper program has said `ready` on a line of its own. The inner error is the last line of its complaint.
+pub(crate) fn wait_until_ready(child: &mut Child) -> io::Result<Result<(), String>> {
+    let (mut line, mut why) = (String::new(), String::new());
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    if line.trim() == "ready" {
+        return Ok(Ok(()));
+    }
+    if let Some(mut err) = child.stderr.take() {
+        let _ = err.read_to_string(&mut why);
+    }
+    Ok(Err(why.lines().last().unwrap_or("no reason given").to_string()))
 }
 
 fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {

@@ -3,7 +3,7 @@
 //! One turn: what is due happens, what is due out is sent, what has come in is taken, and then the loop
 //! sleeps until the next deadline or the next frame. It never waits in a busy loop, unless its clock was set to spin.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, thread_cpu};
 use crate::error::{Doing, WireError};
 use crate::fabric::Fabric;
 use crate::pcapng::{Capture, Direction};
@@ -46,23 +46,10 @@ pub trait Watch {
     }
 }
 
-/// Ends at a time.
-#[derive(Debug, Clone, Copy)]
-pub struct Until(pub Time);
-
-impl Watch for Until {
-    fn turn(&mut self, _router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
-        if now >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-    fn next(&self) -> Option<Time> {
-        Some(self.0)
-    }
-}
-
 /// A fabric with its ports.
 #[derive(Debug)]
 pub struct Router<P> {
-    /// The network inside.
+    /// The network between the ports.
     pub fabric: Fabric,
     /// Its ports, in the order of the fabric's.
     pub ports: Vec<P>,
@@ -73,6 +60,10 @@ pub struct Router<P> {
     next_check: Time,
     /// How the thread that runs it is scheduled, for its statistics.
     pub schedule: Schedule,
+    /// The network ends then: a frame that is due later does not leave, and a frame that comes later is not taken in.
+    pub end: Time,
+    /// Processor time of the thread when it began to run.
+    cpu_before: Dur,
     turns: u64,
     sleeps: u64,
 }
@@ -93,6 +84,8 @@ impl<P: Port> Router<P> {
             lateness: Lateness::default(),
             next_check: Time::ZERO,
             schedule: Schedule::Shared,
+            end: Time::NEVER,
+            cpu_before: Dur::ZERO,
             turns: 0,
             sleeps: 0,
         })
@@ -108,14 +101,16 @@ impl<P: Port> Router<P> {
     /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`. Captures are complete even
     /// if it fails.
     pub fn run(&mut self, clock: &mut impl Clock, watch: &mut impl Watch, drain: Dur) -> Result<(), WireError> {
+        self.cpu_before = thread_cpu();
         let ended = self.route(clock, watch).and_then(|()| self.drain(clock, drain));
         let flushed = self.captures.iter_mut().flatten().try_for_each(Capture::flush);
         ended.and(flushed.doing("writing a capture"))
     }
     fn route(&mut self, clock: &mut impl Clock, watch: &mut impl Watch) -> Result<(), WireError> {
         loop {
-            let more = self.turn(clock, true)?;
             let now = clock.now();
+            let more = self.turn(clock, now, true)?;
+            // The owner ends the run by the time at which the turn began, so what was due by the end has left.
             if watch.change(&mut self.fabric, now).is_break() || watch.turn(&mut || self.snapshot(now), now).is_break()
             {
                 return Ok(());
@@ -130,24 +125,23 @@ impl<P: Port> Router<P> {
     fn drain(&mut self, clock: &mut impl Clock, drain: Dur) -> Result<(), WireError> {
         let end = clock.now() + drain;
         while self.fabric.holds() > 0 && clock.now() < end {
-            self.turn(clock, false)?;
-            if let Some(next) = self.fabric.next_packet() {
+            self.turn(clock, clock.now(), false)?;
+            if let Some(next) = self.fabric.network.next_packet() {
                 clock.sleep(Some(next.min(end)), &[]).doing("sleeping")?;
             }
         }
         Ok(())
     }
     /// One turn; true where a port may have more.
-    fn turn(&mut self, clock: &impl Clock, take: bool) -> Result<bool, WireError> {
-        let now = clock.now();
+    fn turn(&mut self, clock: &impl Clock, now: Time, take: bool) -> Result<bool, WireError> {
         self.turns += 1;
         if now >= self.next_check {
             self.next_check = now + CHECK;
             self.ports.iter_mut().try_for_each(Port::check)?;
         }
-        self.fabric.advance(now);
+        self.fabric.advance(now.min(self.end));
         self.send(now)?;
-        let mut more = false;
+        let (mut more, take) = (false, take && now < self.end);
         for (index, port) in self.ports.iter_mut().enumerate().filter(|_| take) {
             let count = port.receive(now, TURN, &mut |frame| self.came.push((index, frame))).doing("receiving")?;
             more |= count == TURN;
@@ -157,9 +151,10 @@ impl<P: Port> Router<P> {
         }
         Ok(more)
     }
-    /// What has come enters the fabric. `now` was read after it was taken: a process that is held up in between
-    /// makes a packet's delay longer, never shorter than the way.
-    fn take_in(&mut self, now: Time) -> Result<(), WireError> {
+    /// What has come enters the fabric. `read` is a time after it was taken: a process that is held up in between makes
+    /// a packet's delay longer, never shorter than the way.
+    fn take_in(&mut self, read: Time) -> Result<(), WireError> {
+        let now = read.min(self.end);
         self.fabric.advance(now);
         let mut came = std::mem::take(&mut self.came);
         for (index, frame) in came.drain(..) {
@@ -170,7 +165,7 @@ impl<P: Port> Router<P> {
         }
         self.came = came;
         self.fabric.advance(now);
-        self.send(now)
+        self.send(read)
     }
     fn send(&mut self, now: Time) -> Result<(), WireError> {
         for (index, port) in self.ports.iter_mut().enumerate() {
@@ -191,7 +186,7 @@ impl<P: Port> Router<P> {
     /// Sleeps until something is to do; true where one of the owner's descriptors woke it.
     fn sleep(&mut self, clock: &mut impl Clock, watch: &impl Watch) -> Result<bool, WireError> {
         let ports = self.ports.iter().filter_map(Port::next).min();
-        let until = [self.fabric.next_event(), watch.next(), ports].into_iter().flatten().min();
+        let until = [self.fabric.network.next_event(), watch.next(), ports].into_iter().flatten().min();
         if until.is_some_and(|at| at <= clock.now()) {
             return Ok(false);
         }
@@ -205,11 +200,12 @@ impl<P: Port> Router<P> {
     /// Everything counted so far.
     pub fn snapshot(&mut self, now: Time) -> Snapshot {
         let ports: Vec<PortCounters> = self.ports.iter_mut().map(Port::counters).collect();
-        let records = self.fabric.link_records(now);
+        let records = self.fabric.network.link_records(now);
         let links = self.fabric.backlogs().zip(records);
         Snapshot {
             at: now,
-            fabric: self.fabric.counters(),
+            cpu: thread_cpu().saturating_sub(self.cpu_before),
+            fabric: self.fabric.network.counters(),
             unread: self.fabric.unread(),
             holds: self.fabric.holds(),
             ports,

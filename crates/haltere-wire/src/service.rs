@@ -3,8 +3,8 @@
 use crate::clock::{Clock, Monotonic, wall_ns};
 use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
+use crate::port::PortCounters;
 use crate::port::packet::PacketPort;
-use crate::port::{Port, PortCounters};
 use crate::privileges;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
@@ -52,13 +52,26 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
             made.map_err(|e| options::not_a_capture(option, path, &e.to_string()))?;
         }
     }
-    let listener = options.service.listen()?;
+    let listener = listen(options.prometheus.as_ref())?;
     if !options.keep_privileges {
         for kept in privileges::give_up() {
             eprintln!("haltere: router: warning: {kept}");
         }
     }
-    options.service.run(&mut router, &mut clock, signals, listener)
+    let (now, json) = (clock.now(), options.json);
+    let mut owner = Owner {
+        signals: sys::duplicate(signals).doing("waiting for signals")?,
+        listener,
+        warned: Default::default(),
+        end: options.duration.map(|span| now + span),
+        options,
+        before: router.snapshot(now),
+        next_line: now + SECOND,
+    };
+    let ended = router.run(&mut clock, &mut owner, DRAIN);
+    let last = router.snapshot(clock.now());
+    say(if json { format!("{}\n", last.json()) } else { last.text() });
+    ended
 }
 
 fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireError> {
@@ -87,54 +100,14 @@ fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireErr
     Ok(FabricParams { plan, ports: vec![0, 1], steering: Steering::Across, isn_bits: options.isn_bits })
 }
 
-/// How the service behaves.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Service {
-    /// The interfaces' names, for warnings.
-    pub interfaces: [String; 2],
-    /// No line per second.
-    pub quiet: bool,
-    /// Lines and statistics are JSON, on standard output.
-    pub json: bool,
-    /// Address at which `/metrics` and `/stats` are served.
-    pub prometheus: Option<String>,
-    /// End by itself after this.
-    pub duration: Option<Dur>,
-}
-
-impl Service {
-    /// Listens for those who want the statistics, if it is asked for.
-    pub fn listen(&self) -> Result<Option<TcpListener>, WireError> {
-        let listen = |address: &String| {
-            let bound = TcpListener::bind(address).and_then(|l| l.set_nonblocking(true).map(|()| l));
-            let rule = "--prometheus must be a free address of this machine such as 127.0.0.1:9900";
-            bound.map_err(|e| WireError::plan("router", format!("{rule}, got `{address}`: {e}")))
-        };
-        self.prometheus.as_ref().map(listen).transpose()
-    }
-    /// Runs the router until its end, and prints its statistics on standard output, also if it fails.
-    pub fn run<P: Port>(
-        &self,
-        router: &mut Router<P>,
-        clock: &mut impl Clock,
-        signals: RawFd,
-        listener: Option<TcpListener>,
-    ) -> Result<(), WireError> {
-        let now = clock.now();
-        let mut desk = Desk {
-            bell: sys::duplicate(signals).doing("waiting for signals")?,
-            listener,
-            warned: [Warned::default(); 2],
-            how: self.clone(),
-            end: self.duration.map(|span| now + span),
-            before: router.snapshot(now),
-            next_line: now + SECOND,
-        };
-        let ended = router.run(clock, &mut desk, DRAIN);
-        let told = router.snapshot(clock.now());
-        say(if self.json { format!("{}\n", told.json()) } else { told.text() });
-        ended
-    }
+/// Listens for those who want the statistics, if it is asked for.
+fn listen(address: Option<&String>) -> Result<Option<TcpListener>, WireError> {
+    let listen = |address: &String| {
+        let bound = TcpListener::bind(address).and_then(|l| l.set_nonblocking(true).map(|()| l));
+        let rule = "--prometheus must be a free address of this machine such as 127.0.0.1:9900";
+        bound.map_err(|e| WireError::plan("router", format!("{rule}, got `{address}`: {e}")))
+    };
+    address.map(listen).transpose()
 }
 
 /// To standard output. That its reader has gone does not end a router.
@@ -143,59 +116,39 @@ fn say(text: String) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// What the user has been warned of, for one interface: once each.
-#[derive(Debug, Clone, Copy, Default)]
-struct Warned {
-    unhandled: bool,
-    refused: bool,
-    down: bool,
+/// What the user is to be warned of at an interface with these counters.
+fn warnings(port: &PortCounters, name: &str) -> [Option<String>; 3] {
+    let (lost, refused) = (port.oversize + port.unhandled, port.refused);
+    [
+        (lost > 0).then(|| {
+            format!(
+                "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the offloads of \
+                 their sender off, there: `ethtool -K INTERFACE tx off tso off gso off`"
+            )
+        }),
+        (refused > 0 && !port.is_down).then(|| {
+            format!(
+                "interface `{name}` refused {refused} packets: its MTU is less than the other interface's, or it is full"
+            )
+        }),
+        port.is_down.then(|| format!("interface `{name}` is down; `ip link set {name} up`")),
+    ]
 }
 
-impl Warned {
-    /// What is to be said of an interface with these counters, and was not yet.
-    fn of(&mut self, port: &PortCounters, name: &str) -> Vec<String> {
-        let lost = port.oversize + port.unhandled;
-        let news = [
-            (
-                &mut self.unhandled,
-                lost > 0,
-                format!(
-                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the \
-                     offloads of their sender \
-                 off, there: `ethtool -K INTERFACE tx off tso off gso off`"
-                ),
-            ),
-            (
-                &mut self.refused,
-                port.refused > 0 && !port.is_down,
-                format!(
-                    "interface `{name}` refused {} packets: its MTU is less than the other interface's, or it is full",
-                    port.refused
-                ),
-            ),
-            (&mut self.down, port.is_down, format!("interface `{name}` is down; `ip link set {name} up`")),
-        ];
-        let fresh = news.into_iter().filter(|(said, is_so, _)| *is_so && !**said);
-        fresh
-            .map(|(said, _, text)| {
-                *said = true;
-                text
-            })
-            .collect()
-    }
-}
-
-struct Desk {
-    bell: OwnedFd,
+/// Who owns the router: prints its statistics, answers those who ask for them, and ends it.
+struct Owner {
+    /// The numbers of signals are read here.
+    signals: OwnedFd,
     listener: Option<TcpListener>,
-    how: Service,
-    warned: [Warned; 2],
+    options: Options,
+    /// The warnings of each interface that were given.
+    warned: [[bool; 3]; 2],
     end: Option<Time>,
     before: Snapshot,
     next_line: Time,
 }
 
-impl Watch for Desk {
+impl Watch for Owner {
     fn turn(&mut self, router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
         if now >= self.next_line {
             self.second(router(), now);
@@ -209,14 +162,14 @@ impl Watch for Desk {
         Some(self.end.map_or(self.next_line, |end| end.min(self.next_line)))
     }
     fn wake(&self) -> Vec<BorrowedFd<'_>> {
-        let mut fds = vec![self.bell.as_fd()];
+        let mut fds = vec![self.signals.as_fd()];
         fds.extend(self.listener.as_ref().map(AsFd::as_fd));
         fds
     }
     fn woken(&mut self, router: &mut dyn FnMut() -> Snapshot) -> ControlFlow<()> {
         let mut numbers = [0; 16];
         // The descriptor does not block: nothing to read is an error here, and no signal.
-        let count = nix::unistd::read(&self.bell, &mut numbers).unwrap_or(0);
+        let count = nix::unistd::read(&self.signals, &mut numbers).unwrap_or(0);
         for number in &numbers[..count] {
             match i32::from(*number) {
                 libc::SIGUSR1 => say(format!("{}\n", router().json())),
@@ -232,14 +185,17 @@ impl Watch for Desk {
     }
 }
 
-impl Desk {
+impl Owner {
     fn second(&mut self, snapshot: Snapshot, now: Time) {
-        for ((warned, port), name) in self.warned.iter_mut().zip(&snapshot.ports).zip(&self.how.interfaces) {
-            for text in warned.of(port, name) {
-                eprintln!("haltere: router: warning: {text}");
+        for ((warned, port), name) in self.warned.iter_mut().zip(&snapshot.ports).zip(&self.options.interfaces) {
+            for (was_given, text) in warned.iter_mut().zip(warnings(port, name)) {
+                if let (Some(text), false) = (text, *was_given) {
+                    *was_given = true;
+                    eprintln!("haltere: router: warning: {text}");
+                }
             }
         }
-        match (self.how.quiet, self.how.json) {
+        match (self.options.quiet, self.options.json) {
             (true, _) => {}
             (_, true) => say(format!("{}\n", snapshot.json())),
             _ => eprintln!("{}", snapshot.line(&self.before)),

@@ -36,13 +36,18 @@ impl Lateness {
         self.sum_ns += ns;
         self.max_ns = self.max_ns.max(ns);
     }
-    /// The mean.
+    /// The mean lateness.
     pub fn mean(&self) -> Dur {
         Dur::from_ns(self.sum_ns.checked_div(self.count).unwrap_or(0))
     }
-    /// The most.
+    /// The largest lateness.
     pub fn max(&self) -> Dur {
         Dur::from_ns(self.max_ns)
+    }
+    /// Microseconds, for manifests and statistics.
+    pub fn json(&self) -> Value {
+        json!({ "mean": us(self.mean()), "p50": us(self.quantile(0.5)), "p99": us(self.quantile(0.99)),
+                "max": us(self.max()) })
     }
     /// The upper edge of the bucket that holds the `q` quantile.
     pub fn quantile(&self, q: f64) -> Dur {
@@ -61,25 +66,27 @@ impl Lateness {
 /// Everything that a router has counted, at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// When.
+    /// When the counters were read.
     pub at: Time,
     /// What came in and went out.
     pub fabric: Counters,
     /// Frames that could not be read.
     pub unread: Unread,
-    /// Packets inside.
+    /// Packets in queues, on lines and in outboxes.
     pub holds: u64,
-    /// The ports.
+    /// The counters of each port.
     pub ports: Vec<PortCounters>,
     /// The links: name, (backlog, packets in the ring), counters.
     pub links: Vec<(String, (Backlog, u32), LinkCounters)>,
     /// How late frames left.
     pub lateness: Lateness,
+    /// Processor time of the router's thread.
+    pub cpu: Dur,
     /// How the router's thread is scheduled: says how late they may be.
     pub schedule: Schedule,
     /// Turns of the loop.
     pub turns: u64,
-    /// Turns that slept.
+    /// Turns of the loop that slept.
     pub sleeps: u64,
 }
 
@@ -93,6 +100,10 @@ impl Snapshot {
         let came = self.fabric.arrived + self.fabric.returned + links(|c| c.duplicated);
         let sent: u64 = self.ports.iter().map(|p| p.sent + p.refused).sum();
         came as i64 - (sent + gone + self.fabric.unroutable + waiting_outside) as i64
+    }
+    /// The part of a core that the router used.
+    pub fn cpu_share(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.at.as_secs_f64().max(1e-9)
     }
     /// One line: the rates since `before`.
     pub fn line(&self, before: &Snapshot) -> String {
@@ -148,10 +159,12 @@ impl Snapshot {
         let late = &self.lateness;
         let _ = writeln!(
             text,
-            "late: {} on average, {} at the 99th percentile, {} at most; scheduling: {}",
+            "frames left {} late on average, {} at the 99th percentile, {} at most; the router used {:.1} % of a core; \
+             scheduling: {}",
             late.mean(),
             late.quantile(0.99),
             late.max(),
+            100.0 * self.cpu_share(),
             self.schedule.name()
         );
         text
@@ -166,9 +179,7 @@ impl Snapshot {
             "unroutable": self.fabric.unroutable, "malformed": self.unread.malformed, "not_ip": self.unread.not_ip,
             "fragments": self.unread.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
             "links": links, "ports": self.ports, "turns": self.turns, "sleeps": self.sleeps,
-            "schedule": self.schedule.name(),
-            "late_us": { "mean": us(self.lateness.mean()), "p50": us(self.lateness.quantile(0.5)),
-                         "p99": us(self.lateness.quantile(0.99)), "max": us(self.lateness.max()) },
+            "schedule": self.schedule.name(), "cpu": self.cpu_share(), "late_us": self.lateness.json(),
         })
     }
     /// The same as Prometheus text (exposition format 0.0.4).
@@ -191,6 +202,10 @@ impl Snapshot {
             let values: Vec<_> = self.ports.iter().enumerate().map(|(i, p)| (i.to_string(), of(p) as f64)).collect();
             metric(&format!("port_{name}_packets_total"), "counter", help, "port", &values);
         }
+        let late = |q: f64| (q.to_string(), self.lateness.quantile(q).as_secs_f64());
+        metric("late_seconds", "gauge", "How late frames left.", "quantile", &[0.5, 0.99, 1.0].map(late));
+        let cpu = [(self.schedule.name().to_string(), self.cpu.as_secs_f64())];
+        metric("cpu_seconds_total", "counter", "Processor time of the router's thread.", "schedule", &cpu);
         text
     }
 }

@@ -84,54 +84,42 @@ fn interface_request(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// The longest packet that the interface takes, without link header. `socket` is any socket of its namespace.
-pub fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
-    let mut request = interface_request(interface)?;
-    // SAFETY: SIOCGIFMTU reads and writes the ifreq, which lives through the call; it fills the `ifru_mtu` read here.
-    unsafe {
-        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request))?;
-        Ok(request.ifr_ifru.ifru_mtu as usize)
-    }
+/// Has the kernel fill a request about an interface. `socket` is any socket of its namespace.
+fn ask(socket: BorrowedFd<'_>, what: libc::c_ulong, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
+    // SAFETY: the kernel reads and writes the ifreq, which lives through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut request) })?;
+    Ok(request)
 }
 
-/// Whether the interface of that index is up; an error if there is none any more. `socket` is any socket of its
-/// namespace.
+/// The longest packet that the interface takes, without link header.
+pub fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
+    let told = ask(socket, libc::SIOCGIFMTU, interface_request(interface)?)?;
+    // SAFETY: this request fills the MTU.
+    Ok(unsafe { told.ifr_ifru.ifru_mtu } as usize)
+}
+
+/// Whether the interface of that index is up; an error if there is none any more.
 pub fn is_up(socket: BorrowedFd<'_>, index: u32) -> io::Result<bool> {
     let mut request = interface_request("")?;
     request.ifr_ifru.ifru_ifindex = index as i32;
-    // SAFETY: both calls read and write the ifreq, which lives through them; the first fills its name, the second the
-    // flags read here.
-    unsafe {
-        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME as _, &raw mut request))?;
-        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request))?;
-        Ok(i32::from(request.ifr_ifru.ifru_flags) & libc::IFF_UP != 0)
-    }
+    let told = ask(socket, libc::SIOCGIFFLAGS, ask(socket, libc::SIOCGIFNAME, request)?)?;
+    // SAFETY: the second request fills the flags.
+    Ok(i32::from(unsafe { told.ifr_ifru.ifru_flags }) & libc::IFF_UP != 0)
 }
 
 /// Whether the interface carries Ethernet frames (loopback says that it does not).
 pub fn is_ethernet(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
-    let mut request = interface_request(interface)?;
-    // SAFETY: SIOCGIFHWADDR reads and writes the ifreq, which lives through the call; it fills the `ifru_hwaddr` read
-    // here.
-    unsafe {
-        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request))?;
-        Ok(request.ifr_ifru.ifru_hwaddr.sa_family == libc::ARPHRD_ETHER)
-    }
-}
-
-/// The next packet of the socket, which does not block: its length, even if that is more than there is room for.
-pub fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: pointer and length are those of `room`, which lives through the call.
-    let len = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_TRUNC) };
-    if len < 0 { Err(io::Error::last_os_error()) } else { Ok(len as usize) }
+    let told = ask(socket, libc::SIOCGIFHWADDR, interface_request(interface)?)?;
+    // SAFETY: this request fills the hardware address.
+    Ok(unsafe { told.ifr_ifru.ifru_hwaddr }.sa_family == libc::ARPHRD_ETHER)
 }
 
 fn ethtool(socket: BorrowedFd<'_>, interface: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = interface_request(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL reads an ifreq whose data points to an ethtool_value; both live through the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;
+    // The request points to the value, which lives through the call.
+    ask(socket, libc::SIOCETHTOOL, request)?;
     Ok(value.data)
 }
 

@@ -13,21 +13,20 @@ use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::Role;
-use crate::namespace::{HostSettings, Topology, port_name, take};
+use crate::namespace::{HostSettings, Interfaces, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::program;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
-use crate::stats::Snapshot;
+use crate::stats::{Lateness, Snapshot};
 use haltere_plan::fabric::{FabricPlan, write_down};
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_plan::{Plan, Record};
-use haltere_transport::TcpParams;
+use haltere_transport::{AccurateEcn, TcpParams};
 use haltere_units::outside::Outside;
 use haltere_units::{Dur, Time};
-use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
-use nix::sys::time::TimeValLike;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -44,7 +43,7 @@ const ATTENTION: Dur = Dur::from_ms(50);
 /// Whether the machine is measured before the run, and what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Calibrate {
-    /// Not measured.
+    /// The machine is not measured.
     No,
     /// Measured and written down; a machine out of bounds runs all the same.
     Note,
@@ -79,7 +78,7 @@ pub struct Control<'a> {
 impl Control<'_> {
     /// The cancel flag is set.
     pub fn is_stopped(&self) -> bool {
-        self.stop.is_some_and(|bell| bell.load(Ordering::Relaxed))
+        self.stop.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
     /// So much of the run is done.
     pub(crate) fn at(&self, now: Time) {
@@ -98,15 +97,15 @@ pub struct Outcome {
     pub calibration: Option<Calibration>,
     /// The router's own counters at the end.
     pub router: Snapshot,
-    /// Share of a core that the router used.
-    pub router_cpu: f64,
+    /// How late the agent did what was due: writes, starts, samples.
+    pub agent: Lateness,
 }
 
 impl Outcome {
     /// What a manifest says of the run beyond its record.
     pub fn json(&self) -> Value {
         let calibration = self.calibration.as_ref().map(Calibration::json);
-        json!({ "calibration": calibration, "router": self.router.json(), "router_cpu": self.router_cpu })
+        json!({ "calibration": calibration, "router": self.router.json(), "agent": { "late_us": self.agent.json() } })
     }
 }
 
@@ -115,12 +114,12 @@ pub fn may_run() -> Result<(), WireError> {
     Topology::build(&[]).map(drop)
 }
 
-/// Runs the plan.
+/// Runs the plan on real packets, after the calibration.
 pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     check(plan)?;
     // Every flow holds a few descriptors. What cannot be raised shows when they run out.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
-    let topology = Topology::build_for(&hosts(plan)?, control.gso)?;
+    let topology = Topology::build_with(&hosts(plan)?, control.gso, Interfaces::Joined)?;
     // Unloaded when this returns, or this process ends.
     let _controls = bpf::load(&missing_controls(plan, &available_controls()?))?;
     let calibration = match control.calibrate {
@@ -152,21 +151,20 @@ pub fn run_over(
     control: &Control<'_>,
 ) -> Result<Record, WireError> {
     let stand_ins = control.manner.controls.iter().map(|(planned, _)| format!(" {planned}")).collect::<String>();
-    check_for(plan, &(available_controls()? + &stand_ins))?;
+    check_for(plan, &(available_controls()? + &stand_ins), kernel_tcp::has_accurate_ecn())?;
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let hosts = hosts(plan)?;
     let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
     network.prepare(&nodes)?;
-    let topology = Topology::build_with(&hosts, offloads, &|_, host, node, interface, mtu| {
-        take(host, node, interface, mtu, (!offloads).then_some(1))
-    })?;
+    let topology = Topology::build_with(&hosts, offloads, Interfaces::Given)?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, &topology, control)?;
+    let mut agent = Agent::prepare(plan, &topology, control)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
     let mut clock = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock")?;
     clock.wait_for_zero().doing("sleeping")?;
-    Ok(record_of(agent.run(&mut clock, control)?))
+    agent.run(&mut clock, control)?;
+    Ok(record_of(agent.finish().0))
 }
 
 /// What the agent wrote down, as a record without links.
@@ -186,12 +184,13 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 pub fn check(plan: &Plan) -> Result<(), WireError> {
     plan.check_queues().map_err(WireError::Refused)?;
     let has = available_controls()?;
-    check_for(plan, &has)?;
+    check_for(plan, &has, kernel_tcp::has_accurate_ecn())?;
     bpf::may_load(&missing_controls(plan, &has))
 }
 
-/// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between).
-pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
+/// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between), and
+/// with accurate ECN or without.
+pub fn check_for(plan: &Plan, controls: &str, accurate_ecn: bool) -> Result<(), WireError> {
     plan.check().map_err(WireError::Refused)?;
     if plan.ecmp {
         let hint = "the simulator spreads flows over equal paths";
@@ -206,30 +205,41 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
         endpoint::check(flow)?;
         if let Some(tcp) = flow.app.tcp() {
             kernel_tcp::congestion_names(&place(flow), &tcp.congestion)?;
+            let (sender, receiver, _) = needs(flow);
+            if !accurate_ecn && [sender, receiver].iter().any(|tcp| tcp.accurate_ecn != AccurateEcn::Off) {
+                let hint =
+                    "Linux has it from 7.0 on: `haltere kernel build 7.2`, `--world kernel`; the simulator has it";
+                return Err(WireError::refused(
+                    &place(flow),
+                    "accurate_ecn",
+                    "one that this kernel has",
+                    "another",
+                    hint,
+                ));
+            }
         }
     }
-    let most = usize::from(u16::MAX - crate::endpoint::FIRST_PORT);
-    if plan.flows.len() > most {
-        let (last, hint) = (&plan.flows[plan.flows.len() - 1], "each has a port of its own");
-        return Err(WireError::refused(
-            &place(last),
-            "count",
-            &format!("such that there are at most {most} flows"),
-            plan.flows.len(),
-            hint,
-        ));
+    let (most, count) = (usize::from(u16::MAX - endpoint::FIRST_PORT), plan.flows.len());
+    if let Some(last) = plan.flows.last().filter(|_| count > most) {
+        let rule = format!("such that there are at most {most} flows");
+        return Err(WireError::refused(&place(last), "count", &rule, count, "each has a port of its own"));
     }
-    let has = controls;
-    let lacking = missing_controls(plan, has);
-    let known = |kind: &str| has.split_whitespace().any(|name| name == kind) || lacking.contains(&kind);
-    let unknown = plan
-        .flows
-        .iter()
-        .find_map(|flow| Some((flow, flow.app.tcp()?.congestion.kind())).filter(|(_, kind)| !known(kind)));
+    let is_known = |kind: &str| has(controls, kind) || bpf::CONTROLS.contains(&kind);
+    let unknown = flows_with_controls(plan).find(|(_, kind)| !is_known(kind));
     let Some((flow, kind)) = unknown else { return Ok(()) };
-    let rule =
-        format!("one that this kernel has ({}) or that is loaded as BPF ({})", has.trim(), bpf::CONTROLS.join(" "));
+    let (controls, ours) = (controls.trim(), bpf::CONTROLS.join(" "));
+    let rule = format!("one that this kernel has ({controls}) or that is loaded as BPF ({ours})");
     Err(WireError::refused(&place(flow), "congestion", &rule, format!("`{kind}`"), "the simulator has it"))
+}
+
+/// The flows with a congestion control, and its kind.
+fn flows_with_controls(plan: &Plan) -> impl Iterator<Item = (&FlowPlan, &'static str)> {
+    plan.flows.iter().filter_map(|flow| Some((flow, flow.app.tcp()?.congestion.kind())))
+}
+
+/// A kernel with those congestion controls has that one.
+fn has(controls: &str, kind: &str) -> bool {
+    controls.split_whitespace().any(|name| name == kind)
 }
 
 fn available_controls() -> Result<String, WireError> {
@@ -238,58 +248,64 @@ fn available_controls() -> Result<String, WireError> {
 }
 
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
-fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
-    let asked =
-        |kind: &str| plan.flows.iter().filter_map(|flow| flow.app.tcp()).any(|tcp| tcp.congestion.kind() == kind);
-    let lacks = |kind: &str| !has.split_whitespace().any(|name| name == kind);
-    bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect()
+fn missing_controls(plan: &Plan, controls: &str) -> Vec<&'static str> {
+    let is_asked_for = |kind: &str| flows_with_controls(plan).any(|(_, asked)| asked == kind);
+    bpf::CONTROLS.into_iter().filter(|kind| is_asked_for(kind) && !has(controls, kind)).collect()
+}
+
+/// The plan's network, with an open port for each of these nodes. `whole`: frames pass with what an offload left undone.
+pub(crate) fn network(
+    plan: &Plan,
+    topology: &Topology,
+    nodes: Vec<usize>,
+    (isn_bits, whole): (u8, bool),
+) -> Result<(Fabric, Vec<PacketPort>), WireError> {
+    // Its owner ends it.
+    let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
+    let params = FabricParams { plan: network, ports: nodes.clone(), steering: Steering::ByAddress, isn_bits };
+    let fabric = Fabric::new(params)?;
+    let slots = (SLOTS_IN_ALL / nodes.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
+    let open = |node: &usize| PacketPort::open_with(&port_name(*node), slots, whole);
+    let ports = topology.router.enter(|| Ok(nodes.iter().map(open).collect::<Result<Vec<_>, _>>()));
+    Ok((fabric, ports.doing("entering the router's namespace")??))
 }
 
 /// Runs the plan in existing namespaces.
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology, control)?;
-    let ports: Vec<usize> = topology.nodes();
-    // The router ends the run.
-    let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
-    let (steering, isn_bits) = (Steering::ByAddress, endpoint::ISN_BITS);
-    let fabric = Fabric::new(FabricParams { plan: network, ports: ports.clone(), steering, isn_bits })?;
+    let mut agent = Agent::prepare(plan, topology, control)?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
-    let slots = (SLOTS_IN_ALL / ports.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
-    let opened = topology.router.enter(|| {
-        Ok(ports
-            .iter()
-            .map(|&node| PacketPort::open_with(&port_name(node), slots, control.gso))
-            .collect::<Result<Vec<_>, _>>())
-    });
-    let opened = opened.doing("entering the router's namespace")??;
+    let (fabric, ports) = network(plan, topology, topology.nodes(), (endpoint::ISN_BITS, control.gso))?;
     let origin = monotonic_ns() + LEAD.as_ns();
     let ended = AtomicBool::new(false);
     let stops = Stops { all: control, ended: &ended, end: plan.end };
     let routed = std::thread::scope(|scope| {
         let router = scope.spawn(|| {
-            let result = route(fabric, opened, origin, control.spin, stops);
+            let result = route(fabric, ports, origin, control.spin, stops);
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
+        let ran = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
             let _guard = PriorityGuard::short_slice();
             clock.wait_for_zero().doing("sleeping")?;
             agent.run(&mut clock, control)
         });
-        if observed.is_err() {
+        if ran.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
         let routed = router.join().unwrap_or_else(|_| Err(WireError::plan("router", "panicked")));
         // Where both failed, the router's reason comes first: without it no flow gets far.
-        routed.and_then(|r| observed.map(|o| (r, o)))
+        routed.and_then(|r| ran.map(|()| r))
     });
-    let (routed, observed) = routed?;
+    let routed = routed?;
+    // Nothing more leaves the router: what the hosts have now came before the end.
+    agent.read_the_rest()?;
+    let (observed, agent) = agent.finish();
     let mut record =
         Record { links: routed.links, queue_series: routed.samples, events: routed.events, ..record_of(observed) };
     write_down(plan, routed.sockets, &mut record);
-    Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
+    Ok(Outcome { record, calibration: None, router: routed.counters, agent })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -323,12 +339,10 @@ struct Routed {
     links: Vec<LinkRecord>,
     samples: Vec<QueueSample>,
     sockets: Vec<SocketRecord>,
-    books: Snapshot,
+    counters: Snapshot,
     events: u64,
-    cpu: f64,
 }
 
-/// The router's thread.
 fn route(
     fabric: Fabric,
     ports: Vec<PacketPort>,
@@ -337,32 +351,23 @@ fn route(
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
     let guard = PriorityGuard::for_router(spin);
-    let outside = fabric.outside();
+    let outside = fabric.network.plan().outside.clone();
     let mut router = Router::new(fabric, ports)?;
-    router.schedule = guard.schedule();
+    (router.schedule, router.end) = (guard.schedule(), stops.end);
     let mut clock = Monotonic::from_origin(origin, spin).doing("the clock")?;
     let mut watch = Attentive { stops, outside: outside.clone(), next: Time::ZERO };
-    let (cpu, started) = (cpu_ns(), monotonic_ns());
     // What is in flight at the end stays there, as in the simulator.
     router.run(&mut clock, &mut watch, Dur::ZERO)?;
     if let Some(fault) = outside.fault() {
         return Err(WireError::Outside(Box::new(fault.clone())));
     }
-    let cpu = (cpu_ns() - cpu) as f64 / (monotonic_ns() - started).max(1) as f64;
     Ok(Routed {
-        links: router.fabric.link_records(stops.end),
-        samples: router.fabric.take_samples(),
-        sockets: router.fabric.sockets(),
-        events: router.fabric.counters().events,
-        books: router.snapshot(stops.end),
-        cpu,
+        links: router.fabric.network.link_records(stops.end),
+        samples: std::mem::take(router.fabric.network.samples()).into_vec(),
+        sockets: router.fabric.network.sockets(),
+        events: router.fabric.network.counters().events,
+        counters: router.snapshot(stops.end),
     })
-}
-
-/// CPU time of this thread, its packets' way through the kernel included.
-fn cpu_ns() -> u64 {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD);
-    usage.map_or(0, |u| (u.user_time().num_microseconds() + u.system_time().num_microseconds()) as u64 * 1000)
 }
 
 /// The hosts, each with its nodes and with what its flows ask of the kernel there.

@@ -2,10 +2,12 @@
 //! that are plain numbers, and by the router on real frames from in-memory ports in virtual time. Every discipline of
 //! the registry must decide alike: the same packets leave, at the same nanosecond, with the same marks.
 
+mod support;
+
 use haltere_plan::rng::Rng;
 use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
 use haltere_units::{Bytes, Dur, Rate, Serialisation, Time};
-use haltere_wire::testing::{cable, ethernet, ipv4, link, run_script, tcp};
+use support::{cable, ethernet, ipv4, link, run_script, tcp};
 
 const SEED: u64 = 1;
 
@@ -159,7 +161,7 @@ fn routed(params: &QueueParams, trace: &[(Time, Plain)]) -> Verdicts {
     parts.isn_bits = 22;
     let end = trace[trace.len() - 1].0;
     let mut router = run_script(parts, vec![script, vec![]], end);
-    let total = router.fabric.link_records(end)[0].total;
+    let total = router.fabric.network.link_records(end)[0].total;
     let left = router.ports[1]
         .sent
         .iter()

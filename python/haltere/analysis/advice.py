@@ -62,7 +62,7 @@ def _unmarked(experiment: Experiment, links: Sequence[Mapping[str, Any]]) -> lis
         if needs or asked:
             who = f"{entry.name} uses {needs[0] if needs else 'ECN'}"
             out.append(
-                f"{who}, but no queue at a bottleneck marks: it sees losses only. Set `ecn = true` at the queue, or take a discipline that marks."
+                f"{who}, but no queue at a bottleneck marks: it sees losses only. Set `ecn = true` at the queue, or choose a discipline that marks."
             )
     return out
 

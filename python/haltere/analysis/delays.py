@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from .. import _core
 from ..experiment import seconds_of
-from .measures import Array, Run, texts
+from .measures import Array, Grid, Run, texts
 
 Kind = Literal["sojourn", "rtt", "one_way"]
 
@@ -45,24 +45,26 @@ def _quantiles_ms(run: Run, kind: Kind, names: Sequence[str], parts: Array) -> A
     return middle
 
 
-def _streams(run: Run, flows: Sequence[str]) -> pa.Table:
+def _streams(run: Run, flows: Sequence[str]) -> pa.Table | None:
+    """What is known of the packets of these UDP flows; ``None`` if delays were not measured."""
+    if not run.experiment.asked("delays"):
+        return None
     table = run.table("delay_summary", measure="one_way")
     return table.filter(pc.is_in(table["name"].cast(pa.string()), value_set=texts(flows)))
 
 
 def jitter_ms(run: Run, flows: Sequence[str]) -> float:
     """The mean over these flows of their interarrival jitter (RFC 3550 section 6.4.1), ms; NaN without any."""
-    if not run.experiment.asked("delays"):
-        return math.nan
-    known = [value for value in _streams(run, flows)["jitter_ns"].to_pylist() if value is not None]
-    return float(np.mean(known)) * 1e-6 if known else math.nan
+    rows = _streams(run, flows)
+    mean = None if rows is None else pc.mean(rows["jitter_ns"]).as_py()
+    return math.nan if mean is None else mean * 1e-6
 
 
 def loss(run: Run, flows: Sequence[str]) -> float:
     """The part of the packets of these flows that did not arrive (RFC 3550 appendix A.3); NaN without any."""
-    if not run.experiment.asked("delays"):
-        return math.nan
     rows = _streams(run, flows)
+    if rows is None:
+        return math.nan
     expected = pc.sum(rows["expected"]).as_py() or 0
     return (pc.sum(rows["lost"]).as_py() or 0) / expected if expected else math.nan
 
@@ -70,16 +72,11 @@ def loss(run: Run, flows: Sequence[str]) -> float:
 def rates_over(run: Run, flows: Sequence[str]) -> tuple[Array, Array] | None:
     """Times (s) and Mbit/s of these flows from sample to sample: shape (times, flows). ``None`` if they were not sampled."""
     series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
-    place = {flow: i for i, flow in enumerate(flows)}
-    times, row = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
-    column = np.array([place.get(str(flow), -1) for flow in series["flow"].to_pylist()])
-    if len(times) < 2 or not (column >= 0).any():
+    grid = Grid(series, "flow", flows)
+    if len(grid.at_s) < 2 or not grid.known:
         return None
-    got = np.zeros((len(times), len(flows)))
-    kept = column >= 0
-    got[row[kept], column[kept]] = series["received_bytes"].to_numpy()[kept]
-    at = times * 1e-9
-    return at[1:], np.diff(got, axis=0) * 8e-6 / np.diff(at)[:, None]
+    got = np.nan_to_num(grid.of(series["received_bytes"].to_numpy()))
+    return grid.at_s[1:], np.diff(got, axis=0) * 8e-6 / np.diff(grid.at_s)[:, None]
 
 
 def settled(at: Array, rates: Array, within: float, hold: float, average: float) -> float:

@@ -50,7 +50,7 @@ class Facts:
         with suppress(OSError):
             told = without_checksum(read_regular(self._path))
         if told is None:
-            self.damaged, self._changed = f"{self._path}: its bytes are not those that were written", True
+            self.damaged, self._changed = f"{self._path}: its contents are not what was written", True
         elif told["version"] == _version():
             self._known = told["runs"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -73,6 +73,27 @@ def arrived_bytes(series: pa.Table) -> tuple[Array, int]:
     return np.where(segments[code] > 0, delivered * mean[code], received), count
 
 
+class Grid:
+    """Rows of a table as arrays of shape (times, names): one of the names a column, NaN if it has no row at a time."""
+
+    def __init__(self, table: pa.Table, column: str, names: Sequence[str]) -> None:
+        self.at_ns, self._row = np.unique(table["at_ns"].to_numpy(), return_inverse=True)
+        self.at_s: Array = self.at_ns * 1e-9
+        place = {name: i for i, name in enumerate(names)}
+        self._column = np.array(
+            [place.get(str(one), -1) for one in table[column].cast(pa.string()).to_pylist()], dtype=int
+        )
+        self._shape = (len(self.at_ns), len(names))
+        #: Whether any row is of one of the names.
+        self.known = bool((self._column >= 0).any())
+
+    def of(self, values: Array) -> Array:
+        """A value for each row of the table as such an array."""
+        out, kept = np.full(self._shape, np.nan), self._column >= 0
+        out[self._row[kept], self._column[kept]] = values[kept]
+        return out
+
+
 def _within(bits: Array, could: Array) -> Array:
     """The same bits, of which a bin holds no more than the link could carry: what is too much belongs to the bin before or behind."""
     out = bits.copy()
@@ -95,36 +116,6 @@ class QueueSeries:
     """Waiting in the device ring below it."""
 
 
-class Routes:
-    """Which watched links lie between two nodes, on a path of the fewest links."""
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._next: dict[str, list[tuple[str, str]]] = {}
-        self._watched = {str(row["link"]) for row in rows if row["watched"]}
-        for row in rows:
-            self._next.setdefault(str(row["from"]), []).append((str(row["to"]), str(row["link"])))
-        self._from: dict[str, dict[str, frozenset[str]]] = {}
-
-    def watched(self, start: str, end: str) -> frozenset[str]:
-        """The watched links from ``start`` to ``end``."""
-        if start not in self._from:
-            self._from[start] = self._spread(start)
-        return self._from[start].get(end, frozenset())
-
-    def _spread(self, start: str) -> dict[str, frozenset[str]]:
-        reached: dict[str, frozenset[str]] = {start: frozenset()}
-        edge = [start]
-        while edge:
-            further = []
-            for node in edge:
-                for there, link in self._next.get(node, ()):
-                    if there not in reached:
-                        reached[there] = reached[node] | ({link} if link in self._watched else set())
-                        further.append(there)
-            edge = further
-        return reached
-
-
 #: Flows whose names are kept with what was measured before; more would make that file large.
 _FEW_FLOWS = 64
 
@@ -137,6 +128,7 @@ class Run:
         self.scenario = results.points[done.point].scenario
         self.experiment = results.points[done.point].experiment
         self._facts: Facts = getattr(results, "facts", None) or Facts(None)
+        self._reached: dict[str, dict[str, frozenset[str]]] = {}
 
     def fact(self, name: str, measure: Callable[[], Any]) -> Any:
         """What ``measure`` gives, which JSON can hold: measured once, then kept with the results."""
@@ -376,13 +368,24 @@ class Run:
         return len({self.watched_on(one["from"], one["to"]) for one in ends}) <= 1
 
     @cached_property
-    def _routes(self) -> Routes:
-        rows = self.links.select(["link", "from", "to", "watched"]).to_pylist()
-        return Routes(rows)
+    def _links_from(self) -> dict[str, list[tuple[str, frozenset[str]]]]:
+        """The next nodes of each node, each with the link there if it is watched."""
+        out: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        for row in self.links.select(["link", "from", "to", "watched"]).to_pylist():
+            out.setdefault(row["from"], []).append((row["to"], frozenset([row["link"]] if row["watched"] else [])))
+        return out
 
     def watched_on(self, start: str, end: str) -> frozenset[str]:
         """The watched links on a path with the fewest links between two nodes."""
-        return self._routes.watched(start, end)
+        if start not in self._reached:
+            reached = self._reached[start] = {start: frozenset()}
+            edge = [start]
+            for node in edge:
+                for there, watched in self._links_from.get(node, ()):
+                    if there not in reached:
+                        reached[there] = reached[node] | watched
+                        edge.append(there)
+        return self._reached[start].get(end, frozenset())
 
     def goodput_of(self, flows: Sequence[str]) -> Array:
         """Payload delivered in order, Mbit/s, one value for each of these flows; see :meth:`goodput_mbit`."""

@@ -60,12 +60,17 @@ class Metric:
     """The stopping rule takes it if none is named."""
     over: bool = False
     """The report draws it over the axes of a large sweep."""
+    reads: str = ""
+    """The table of the run that it is read off; default: `links` of a metric of links, else `flows`."""
     asked: str = ""
     """The key of `[measure]` without which tables leave it out."""
     version: str = ""
     """What else than the code decides its value, so that what was measured before is not taken for another."""
     applies: Callable[[Run, str | None], bool] | None = None
     """Whether it says anything of this run; if not, only a summary has it. Default: always."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", self.reads or ("links" if self.part == "link" else "flows"))
 
     def value(self, run: Run, part: str | None = None) -> float:
         """The metric of a run; NaN if the run has none or if it says nothing."""
@@ -83,11 +88,6 @@ class Metric:
 
         known = run.fact(f"{self.name} {part or ''}{self.version}", measured)
         return NAN if known is None else float(known)
-
-    @property
-    def reads(self) -> str:
-        """The table of the run that it is read off."""
-        return _READ[self.name]
 
     @property
     def described(self) -> dict[str, str]:
@@ -242,7 +242,16 @@ def _percentiles(name: str, median: str, rest: str, of: Callable[[float], Measur
     for q in (50, 95, 99):
         about = median if q == 50 else f"{q}th percentile of {rest}"
         yield Metric(f"{name}_p{q}", about, "ms", of(q), "lower", 3, part, table=name, column=f"p{q}", key=f"p{q}",
-                     shown=("variants",), over=q == 95, asked="delays")  # fmt: skip
+                     shown=("variants",), over=q == 95, asked="delays", reads="delay_bins")  # fmt: skip
+
+
+def _workload(kind: str, table: str, reads: str, *rows: tuple[Any, ...]) -> Iterator[Metric]:
+    """Metrics of a traffic kind. A row: name, what it is, unit, measure, which is better, decimals, heading, and what else holds of it."""
+    for name, about, unit, measure, better, digits, column, *holds in rows:
+        flags: dict[str, Any] = dict.fromkeys(holds, True)
+        label = column if not unit and not digits else ""  # a count
+        yield Metric(name, about, unit, workloads.of(kind, measure), better, digits, "traffic", label=label, table=table, column=column,
+                     reads=reads, shown=("variants",), **flags)  # fmt: skip
 
 
 #: What may follow the dot of a metric, and which there are in a run.
@@ -267,15 +276,15 @@ _ALL = (
     Metric("jain", "Jain's index over the flows' goodput", "", _jain, "higher", 4, "traffic",
            label="Jain's index", table="traffic", judged=True, applies=_alike),
     Metric("ping_p50", "median ping round-trip time", "ms", _ping(50), "lower", 1,
-           label="ping: median", table="ping", column="p50", key="p50", judged=True),
+           label="ping: median", table="ping", column="p50", key="p50", judged=True, reads="pings"),
     Metric("ping_p95", "95th percentile of the ping round-trip times", "ms", _ping(95), "lower", 1,
-           label="ping: 95th percentile", table="ping", column="p95", key="p95", over=True),
+           label="ping: 95th percentile", table="ping", column="p95", key="p95", over=True, reads="pings"),
     Metric("ping_p99", "99th percentile of the ping round-trip times", "ms", _ping(99), "lower", 1,
-           label="ping: 99th percentile", table="ping", column="p99", key="p99", shown=("variants",)),
+           label="ping: 99th percentile", table="ping", column="p99", key="p99", shown=("variants",), reads="pings"),
     Metric("utilisation", "part of the link's rate that was used", "", _link(Run.utilisation), "higher", 3, "link",
            label="utilisation", table="links", percent=True, over=True),
     Metric("queue", "mean queue", "packets", _link(Run.mean_queue_packets), "lower", 1, "link",
-           table="links", key="mean_queue_packets", shown=("variants",), over=True),
+           table="links", key="mean_queue_packets", shown=("variants",), over=True, reads="queue_series"),
     Metric("drops", "packets that the queue dropped", "packets", _link(Run.drops), "lower", 0, "link",
            table="links", column="drops", shown=("variants",), over=True),
     Metric("marks", "packets that the queue marked", "packets", _link(Run.marks), "neither", 0, "link",
@@ -288,91 +297,59 @@ _ALL = (
     Metric("mark_rate", "part of the packets that the queue marked", "", _link(lambda run, link: run.link(link)["mark_rate"]),
            "neither", 4, "link", label="marked", shown=("worlds",), percent=True, rare=True),
     Metric("depth", "mean number of packets that a packet leaves behind in the queue", "packets", _link(Run.mean_depth), "lower", 2,
-           "link", label="depth at dequeue: mean", shown=_ONLY_ASKED),
+           "link", label="depth at dequeue: mean", shown=_ONLY_ASKED, reads="depths"),
     Metric("depth_p50", "median of the same", "packets", _link(lambda run, link: run.depth_percentile(link, 50)), "lower", 1,
-           "link", label="depth at dequeue: median", shown=_ONLY_ASKED),
+           "link", label="depth at dequeue: median", shown=_ONLY_ASKED, reads="depths"),
     Metric("depth_p95", "95th percentile of the same", "packets", _link(lambda run, link: run.depth_percentile(link, 95)), "lower", 1,
-           "link", label="depth at dequeue: 95th percentile", shown=_ONLY_ASKED),
-    Metric("wait", "mean time that a packet waits in the queue", "ms", _link(_wait), "lower", 1, "link", shown=_ONLY_ASKED),
+           "link", label="depth at dequeue: 95th percentile", shown=_ONLY_ASKED, reads="depths"),
+    Metric("wait", "mean time that a packet waits in the queue", "ms", _link(_wait), "lower", 1, "link", shown=_ONLY_ASKED, reads="queue_series"),
     Metric("fct_p50", "median flow completion time", "ms", _completion("fct_ns", 50, 1e-6), "lower", 3, "completion",
-           table="completions", column="FCT p50 (ms)", key="fct_ms_p50", shown=_ONLY_ASKED, over=True),
+           table="completions", column="FCT p50 (ms)", key="fct_ms_p50", shown=_ONLY_ASKED, over=True, reads="completions"),
     Metric("fct_p95", "95th percentile of the flow completion times", "ms", _completion("fct_ns", 95, 1e-6), "lower", 3, "completion",
-           table="completions", column="p95", key="fct_ms_p95", shown=_ONLY_ASKED),
+           table="completions", column="p95", key="fct_ms_p95", shown=_ONLY_ASKED, reads="completions"),
     Metric("fct_p99", "99th percentile of the flow completion times", "ms", _completion("fct_ns", 99, 1e-6), "lower", 3, "completion",
-           table="completions", column="p99", key="fct_ms_p99", shown=_ONLY_ASKED, over=True),
+           table="completions", column="p99", key="fct_ms_p99", shown=_ONLY_ASKED, over=True, reads="completions"),
     Metric("slowdown_p50", "median slowdown of the flows", "", _completion("slowdown", 50), "lower", 2, "completion",
-           table="completions", column="slowdown p50", shown=_ONLY_ASKED),
+           table="completions", column="slowdown p50", shown=_ONLY_ASKED, reads="completions"),
     Metric("slowdown_p99", "99th percentile of the slowdowns", "", _completion("slowdown", 99), "lower", 2, "completion",
-           table="completions", column="p99", shown=_ONLY_ASKED),
-    Metric("pages", "web pages that were loaded", "", workloads.of("web", workloads.page_count), "higher", 0, "traffic",
-           label="pages", table="web", shown=("variants",)),
-    Metric("page_load_p50", "median page load time", "s", workloads.of("web", workloads.percentile(workloads.load_s, 50)), "lower", 3,
-           "traffic", table="web", column="load time p50 (s)", shown=("variants",), over=True),
-    Metric("page_load_p95", "95th percentile of the page load times", "s",
-           workloads.of("web", workloads.percentile(workloads.load_s, 95)), "lower", 3, "traffic", table="web", column="p95 (s)",
-           shown=("variants",), over=True),
-    Metric("calls", "calls that were answered", "", workloads.of("rpc", workloads.responses), "higher", 0, "traffic",
-           label="calls", table="rpc", shown=("variants",)),
-    Metric("rpc_p50", "median time of a call", "ms", workloads.of("rpc", workloads.percentile(workloads.response_ms, 50)), "lower", 3,
-           "traffic", table="rpc", column="time of a call p50 (ms)", shown=("variants",)),
-    Metric("rpc_p95", "95th percentile of the times of calls", "ms",
-           workloads.of("rpc", workloads.percentile(workloads.response_ms, 95)), "lower", 3, "traffic", table="rpc", column="p95 (ms)",
-           shown=("variants",), over=True),
-    Metric("rpc_p99", "99th percentile of the times of calls", "ms",
-           workloads.of("rpc", workloads.percentile(workloads.response_ms, 99)), "lower", 3, "traffic", table="rpc", column="p99 (ms)",
-           shown=("variants",), over=True),
-    Metric("video_bitrate", "mean bitrate of the video", "Mbit/s", workloads.of("video", workloads.bitrate_mbit), "higher", 2, "traffic",
-           table="video", column="mean bitrate (Mbit/s)", shown=("variants",), over=True),
-    Metric("rebuffer_ratio", "part of the time that players stalled", "", workloads.of("video", workloads.stall_share), "lower", 4,
-           "traffic", table="video", column="rebuffer ratio", shown=("variants",), percent=True, over=True),
-    Metric("video_switches", "changes of the bitrate in a minute of video", "", workloads.of("video", workloads.switches), "lower", 2,
-           "traffic", table="video", column="switches a minute", shown=("variants",)),
-    Metric("video_startup", "mean time until a player starts", "s", workloads.of("video", workloads.startup_s), "lower", 3, "traffic",
-           table="video", column="start-up (s)", shown=("variants",)),
-    Metric("mos", "mean opinion score of the calls", "", workloads.of("voip", workloads.voice("mos")), "higher", 2, "traffic",
-           table="voice", column="MOS", shown=("variants",), over=True),
-    Metric("voip_loss", "part of the voice packets that was lost or late", "", workloads.of("voip", workloads.voice_loss), "lower", 4,
-           "traffic", table="voice", column="lost or late", shown=("variants",), percent=True),
-    Metric("voip_delay", "mean delay of the voice from mouth to ear", "ms", workloads.of("voip", workloads.voice("mouth_to_ear_ns", 1e-6)),
-           "lower", 1, "traffic", table="voice", column="mouth to ear (ms)", shown=("variants",)),
-    Metric("voip_jitter", "interarrival jitter of the voice packets (RFC 3550)", "ms",
-           workloads.of("voip", workloads.voice("jitter_ns", 1e-6)), "lower", 3, "traffic", table="voice", column="jitter (ms)",
-           shown=("variants",)),
+           table="completions", column="p99", shown=_ONLY_ASKED, reads="completions"),
+    *_workload("web", "web", "pages",
+        ("pages", "web pages that were loaded", "", workloads.count(workloads.load_s), "higher", 0, "pages"),
+        ("page_load_p50", "median page load time", "s", workloads.percentile(workloads.load_s, 50), "lower", 3, "load time p50 (s)", "over"),
+        ("page_load_p95", "95th percentile of the page load times", "s", workloads.percentile(workloads.load_s, 95), "lower", 3, "p95 (s)", "over")),
+    *_workload("rpc", "rpc", "completions",
+        ("calls", "calls that were answered", "", workloads.count(workloads.response_ms), "higher", 0, "calls"),
+        ("rpc_p50", "median time of a call", "ms", workloads.percentile(workloads.response_ms, 50), "lower", 3, "time of a call p50 (ms)"),
+        ("rpc_p95", "95th percentile of the times of calls", "ms", workloads.percentile(workloads.response_ms, 95), "lower", 3, "p95 (ms)", "over"),
+        ("rpc_p99", "99th percentile of the times of calls", "ms", workloads.percentile(workloads.response_ms, 99), "lower", 3, "p99 (ms)", "over")),
+    *_workload("video", "video", "segments",
+        ("video_bitrate", "mean bitrate of the video", "Mbit/s", workloads.mean(workloads.bitrates_mbit), "higher", 2, "mean bitrate (Mbit/s)", "over"),
+        ("rebuffer_ratio", "part of the time that players stalled", "", workloads.stall_share, "lower", 4, "rebuffer ratio", "percent", "over"),
+        ("video_switches", "changes of the bitrate in a minute of video", "", workloads.switches, "lower", 2, "switches a minute"),
+        ("video_startup", "mean time until a player starts", "s", workloads.startup_s, "lower", 3, "start-up (s)")),
+    *_workload("voip", "voice", "voices",
+        ("mos", "mean opinion score of the calls", "", workloads.voice("mos"), "higher", 2, "MOS", "over"),
+        ("voip_loss", "part of the voice packets that was lost or late", "", workloads.voice_loss, "lower", 4, "lost or late", "percent"),
+        ("voip_delay", "mean delay of the voice from mouth to ear", "ms", workloads.voice("mouth_to_ear_ns", 1e-6), "lower", 1, "mouth to ear (ms)"),
+        ("voip_jitter", "interarrival jitter of the voice packets (RFC 3550)", "ms", workloads.voice("jitter_ns", 1e-6), "lower", 3, "jitter (ms)")),
     *_percentiles("sojourn", "median sojourn time in a watched queue", "the sojourn times", _sojourn, "link"),
     *_percentiles("rtt", "median of the round-trip times that TCP senders sampled", "the same", _flow_delay("rtt"), "traffic"),
     *_percentiles("one_way", "median one-way delay of UDP packets", "the same", _flow_delay("one_way"), "traffic"),
     Metric("one_way_jitter", "mean interarrival jitter of UDP packets (RFC 3550)", "ms", lambda run, group: delays.jitter_ms(run, _flows_of(run, group)),
-           "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays"),
+           "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays", reads="delay_summary"),
     Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, _flows_of(run, group)),
-           "lower", 4, "traffic", table="one_way", column="lost (part)", key="loss", shown=("variants",), percent=True, asked="delays"),
+           "lower", 4, "traffic", table="one_way", column="lost (part)", key="loss", shown=("variants",), percent=True, asked="delays", reads="delay_summary"),
     Metric("convergence", "time until all flows stay near their fair share", "s", delays.convergence_s, "lower", 2, "traffic",
-           shown=_ONLY_ASKED),
-    Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",)),
+           shown=_ONLY_ASKED, reads="flow_series"),
+    Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",), reads="tasks"),
     Metric("upload_small", "mean time of an upload of up to 16 kB", "s", _upload((0.0, 16e3)), "lower", 2,
-           label="upload, up to 16 kB: mean time", shown=("worlds",)),
+           label="upload, up to 16 kB: mean time", shown=("worlds",), reads="tasks"),
     Metric("upload_large", "mean time of an upload above 16 kB", "s", _upload((16e3, math.inf)), "lower", 2,
-           label="upload, above 16 kB: mean time", shown=("worlds",)),
+           label="upload, above 16 kB: mean time", shown=("worlds",), reads="tasks"),
 )  # fmt: skip
 
 METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
 
-#: The table of the run that each is read off, beside `flows` and `links`, which say what there is.
-_READS = {
-    "flows": "goodput goodput_flow share jain",
-    "pings": "ping_p50 ping_p95 ping_p99",
-    "links": "utilisation drops marks queue_counted drop_rate mark_rate",
-    "queue_series": "queue wait",
-    "depths": "depth depth_p50 depth_p95",
-    "completions": "fct_p50 fct_p95 fct_p99 slowdown_p50 slowdown_p99 calls rpc_p50 rpc_p95 rpc_p99",
-    "pages": "pages page_load_p50 page_load_p95",
-    "segments": "video_bitrate rebuffer_ratio video_switches video_startup",
-    "voices": "mos voip_loss voip_delay voip_jitter",
-    "delay_bins": "sojourn_p50 sojourn_p95 sojourn_p99 rtt_p50 rtt_p95 rtt_p99 one_way_p50 one_way_p95 one_way_p99",
-    "delay_summary": "one_way_jitter one_way_loss",
-    "flow_series": "convergence",
-    "tasks": "uploads upload_small upload_large",
-}
-_READ = {name: table for table, names in _READS.items() for name in names.split()}
 _AFTER_DOT = {
     "traffic": "a traffic entry", "class": "a class of flows: a traffic entry, or a control that it assigns", "link": "a watched link",
     "completion": "a traffic entry, and after a slash a range of sizes",

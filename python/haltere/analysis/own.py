@@ -38,7 +38,7 @@ def answer(run: Run, name: str, sql: str) -> float:
             rows = None if found is None else found.fetchall()
         except duckdb.Error as error:
             why = " ".join(str(error).split())
-            raise InputError(f"{where}: sql must be a question that the tables of a run answer, got `{why}`") from None
+            raise InputError(f"{where}: sql must be a query that the tables of a run can answer, got `{why}`") from None
     if rows is None or len(rows) != 1 or len(rows[0]) != 1:
         got = "none" if not rows else f"{len(rows)} rows of {len(rows[0])} values"
         raise InputError(f"{where}: answer must be one row with one number, got {got}")

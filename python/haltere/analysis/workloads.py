@@ -1,4 +1,4 @@
-"""What is read off the tables of workloads: web pages, calls, video and voice. One function for each metric of :mod:`.metrics`."""
+"""What is read off the tables of workloads: web pages, calls, video and voice. Functions for the metrics of :mod:`.metrics`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import pyarrow.compute as pc
 from . import stats
 from .measures import Array, Run
 
+#: Values of a traffic entry, and one number read off them.
+Values = Callable[[Run, str], Array]
+Measure = Callable[[Run, str], float]
+
 
 def entries(run: Run, kind: str) -> list[str]:
     """The traffic entries of that kind, in the experiment's order."""
     return [one.name for one in run.experiment.traffic if one.kind == kind]
 
 
-def of(kind: str, measure: Callable[[Run, str], float]) -> Callable[[Run, str | None], float]:
+def of(kind: str, measure: Measure) -> Callable[[Run, str | None], float]:
     """A metric of the traffic entries of a kind: of the one that is named, or of the only one."""
 
     def metric(run: Run, group: str | None) -> float:
@@ -28,6 +32,25 @@ def of(kind: str, measure: Callable[[Run, str], float]) -> Callable[[Run, str | 
         return measure(run, group) if group in known else math.nan
 
     return metric
+
+
+def count(values: Values) -> Measure:
+    """How many values there are."""
+    return lambda run, group: float(len(values(run, group)))
+
+
+def mean(values: Values) -> Measure:
+    """Their mean; NaN of nothing."""
+    return _some(values, lambda got: float(got.mean()))
+
+
+def percentile(values: Values, q: float) -> Measure:
+    """A percentile of them; NaN of nothing."""
+    return _some(values, lambda got: stats.percentile(got, q))
+
+
+def _some(values: Values, of: Callable[[Array], float]) -> Measure:
+    return lambda run, group: of(got) if len(got := values(run, group)) else math.nan
 
 
 def _of_group(run: Run, table: str, group: str) -> pa.Table:
@@ -46,21 +69,11 @@ def load_s(run: Run, group: str) -> Array:
     return _numbers(_of_group(run, "pages", group)["load_ns"]) * 1e-9
 
 
-def page_count(run: Run, group: str) -> float:
-    """How many pages were loaded."""
-    return float(len(load_s(run, group)))
-
-
 def response_ms(run: Run, group: str) -> Array:
     """The times from requests to the ends of their responses, in ms."""
     took = run.completion(group, "fct_ns") * 1e-6
     answered: Array = took[~np.isnan(took)]
     return answered
-
-
-def responses(run: Run, group: str) -> float:
-    """How many requests were answered."""
-    return float(len(response_ms(run, group)))
 
 
 def bitrates_mbit(run: Run, group: str) -> Array:
@@ -71,12 +84,6 @@ def bitrates_mbit(run: Run, group: str) -> Array:
 def scores(run: Run, group: str) -> Array:
     """The mean opinion scores of the calls."""
     return _numbers(_voices(run, group)["mos"])
-
-
-def bitrate_mbit(run: Run, group: str) -> float:
-    """The mean bitrate of the segments that came, in Mbit/s."""
-    rates = bitrates_mbit(run, group)
-    return float(rates.mean()) if len(rates) else math.nan
 
 
 def stall_share(run: Run, group: str) -> float:
@@ -125,15 +132,9 @@ def _segment_s(run: Run, group: str) -> float:
     return float(rows["bytes"][0].as_py()) * 8 / float(rows["bitrate_bps"][0].as_py())
 
 
-def voice(column: str, scale: float = 1.0) -> Callable[[Run, str], float]:
+def voice(column: str, scale: float = 1.0) -> Measure:
     """The mean of a column of the table `voices` over the flows of an entry that sent something."""
-
-    def measure(run: Run, group: str) -> float:
-        rows = _voices(run, group)
-        values = _numbers(rows[column]) * scale
-        return float(values.mean()) if len(values) else math.nan
-
-    return measure
+    return mean(lambda run, group: _numbers(_voices(run, group)[column]) * scale)
 
 
 def voice_loss(run: Run, group: str) -> float:
@@ -146,13 +147,3 @@ def voice_loss(run: Run, group: str) -> float:
 def _voices(run: Run, group: str) -> pa.Table:
     rows = run.table("voices", group=group)
     return rows.filter(pc.greater(rows["packets"], 0))
-
-
-def percentile(values: Callable[[Run, str], Array], q: float) -> Callable[[Run, str], float]:
-    """A percentile of what ``values`` gives; NaN of nothing."""
-
-    def measure(run: Run, group: str) -> float:
-        got = values(run, group)
-        return stats.percentile(got, q) if len(got) else math.nan
-
-    return measure

@@ -284,16 +284,24 @@ function extras(panel, i, theme) {
 const HEAD = 27, GAP = 16;
 const LETTER = 6.3;
 
+// How the names along an axis fit: in one line, broken at their spaces, or aslant; and the height that they take.
+function fit(names, room) {
+  const wide = room / Math.max(1, names.length) / LETTER, longest = Math.max(0, ...names.map((text) => text.length)), words = names.map((text) => text.split(" "));
+  if (longest <= wide) return { text: (name) => name, rotate: 0, labels: 20 };
+  if (words.flat().every((word) => word.length <= wide)) return { text: (name) => name.replaceAll(" ", "\n"), rotate: 0, labels: 6 + 14 * Math.max(...words.map((one) => one.length)) };
+  const steep = longest > 14;
+  return { text: (name) => ELLIPSIS(name, 34), rotate: steep ? 60 : 32, labels: 14 + Math.min(longest, 34) * (steep ? 5.2 : 3.4) };
+}
+
 function axis(which, of, range, i, room, theme, base) {
   const marks = of.ticks ? of.ticks.map(([v]) => v) : ticks(range[0], range[1], of.log, room / (which === "x" ? 78 : 38));
-  const names = new Map(of.ticks || []), longest = Math.max(0, ...[...names.values()].map((text) => text.length));
-  const rotate = which === "x" && longest * LETTER > room / Math.max(1, names.size) ? 32 : 0;
+  const names = new Map((of.ticks || []).map(([at, text]) => [+at, text])), { text, rotate } = which === "x" ? fit([...names.values()], room) : { text: (name) => ELLIPSIS(name, 60), rotate: 0 };
   return {
     gridIndex: i, type: of.log ? "log" : "value", min: range[0], max: range[1], inverse: of.reversed, scale: true, animation: false,
     name: base.named ? of.label : "", nameLocation: "middle", nameGap: base.gap, nameTextStyle: { color: theme.soft, fontSize: 12 },
     axisLine: { show: true, onZero: false, lineStyle: { color: theme.line } },
     axisTick: { show: !of.ticks, customValues: marks, lineStyle: { color: theme.line } },
-    axisLabel: { show: base.labelled, customValues: marks, color: theme.soft, fontSize: 11, rotate, hideOverlap: !of.ticks, formatter: (v) => (of.ticks ? ELLIPSIS(String(names.get(+(+v).toPrecision(12)) ?? names.get(v) ?? ""), rotate ? base.letters : 60) : show(v)) },
+    axisLabel: { show: base.labelled, customValues: marks, color: theme.soft, fontSize: 11, lineHeight: 14, rotate, hideOverlap: !of.ticks, formatter: (v) => (of.ticks ? text(String(names.get(+(+v).toPrecision(12)) ?? names.get(+v) ?? "")) : show(v)) },
     splitLine: { show: !of.ticks, lineStyle: { color: theme.line } },
     axisPointer: { show: which === "x", snap: false, label: { show: false }, lineStyle: { color: theme.soft, type: [3, 3] } },
   };
@@ -309,10 +317,8 @@ function placed(spec, width) {
     const heads = row.some((p) => p.title) ? HEAD : 8, tallest = Math.max(...row.map(tall));
     let foot = 0;
     row.forEach((panel, c) => {
-      const names = (panel.x.ticks || []).map(([, text]) => text.length), longest = Math.max(0, ...names);
       const side = panel.y.ticks ? Math.min(150, 14 + Math.max(...panel.y.ticks.map(([, text]) => text.length)) * LETTER) + (panel.y.label ? 18 : 0) : panel.y.label ? 62 : 46;
-      const w = Math.max(60, each - side - (c === columns - 1 ? 14 : GAP + 8)), rotated = longest * LETTER > w / Math.max(1, names.length);
-      const labels = rotated ? Math.min(110, 14 + Math.min(longest, 28) * 3.4) : 20, below = labels + (panel.x.label ? 20 : 0) + 4;
+      const w = Math.max(60, each - side - (c === columns - 1 ? 14 : GAP + 8)), { labels } = fit((panel.x.ticks || []).map(([, text]) => text), w), below = labels + (panel.x.label ? 20 : 0) + 4;
       foot = Math.max(foot, below);
       places.push({ left: c * each + side, top: top + heads, width: w, height: tallest, side, labels });
     });
@@ -326,7 +332,7 @@ function option(figure, theme, width, headroom = 0) {
   const { spec, hidden, ranges } = figure, { places, height } = placed(spec, width), series = [], x = [], y = [], titles = [];
   spec.panels.forEach((panel, i) => {
     const place = places[i], [rx, ry] = ranges[i];
-    x.push(axis("x", panel.x, rx, i, place.width, theme, { named: true, labelled: true, gap: place.labels + 4, letters: Math.min(28, Math.floor((place.side + place.width / Math.max(2, 2 * (panel.x.ticks || []).length)) / 5)) }));
+    x.push(axis("x", panel.x, rx, i, place.width, theme, { named: true, labelled: true, gap: place.labels + 4 }));
     y.push(axis("y", panel.y, ry, i, place.height, theme, { named: true, labelled: true, gap: place.side - 18 }));
     if (panel.title) titles.push({ text: panel.title, left: place.left, top: place.top - HEAD + 6 + headroom, padding: 0, textStyle: { color: theme.ink, fontSize: 13, fontWeight: 600, width: place.width, overflow: "truncate" } });
     for (const s of panel.series) if (!hidden.has(s.name)) series.push(drawn(s, i, panel, theme));

@@ -10,21 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..analysis import stats
-from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
 from ..report.document import Block, Bullets, Document, Heading, Table, Text
 from ..studies import Options, Outcome
 from . import figures
+from .files import Case
 from .measure import Cell, read
-from .named import Entry, chosen, counted, few_seeds, lineup, runs
-from .scenarios import BUFFER, NOT_RUN, Case, cases
+from .named import Entry, Finished, cell, counted, few_seeds, finished, lineup
+from .scenarios import BUFFER, NOT_RUN, QUICK, cases, experiment
 
-#: The disciplines that stand beside: what most queues are, and those of RFC 8289, 8033 and 8290.
+#: The disciplines for comparison: the most common one, and those of RFC 8289, 8033 and 8290.
 PEERS = ("drop_tail", "codel", "pie", "fq_codel")
 SEEDS, QUICK_SEEDS = 10, 2
-# Scenarios of --quick: one TCP-friendly, one with an unresponsive sender, one under load, one of bursts.
-QUICK = ("friendly", "unresponsive-friendly", "medium", "bursts")
 
 Cells = dict[tuple[str, str], Cell]
 
@@ -34,25 +32,19 @@ def characterize(
 ) -> Outcome:
     """Runs the scenarios (`only`: these) with the discipline `kind`, its parameters as in `settings`, and those beside it (default: `PEERS`)."""
     queues = {one: _queue(queue) for one, queue in lineup(kind, settings, beside, PEERS).items()}
-    every = {case.key: case for case in cases(options.quick)}
-    wanted = chosen(list(every.values()), only, QUICK if options.quick else ())
-    seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
-    name = next(iter(queues))
-    title = f"{name} through the scenarios of RFC 7928"
-    experiments = {
-        (case.key, one): case.experiment(_with(queue, ecn=case.ecn), options.quick)
-        for case in wanted
-        for one, queue in queues.items()
-    }
+    title = f"{next(iter(queues))} through the scenarios of RFC 7928"
+    done = finished(
+        title, "queue", cases(options.quick), queues, lambda case, queue: experiment(case, _with(queue, ecn=case.ecn), options.quick),
+        options, only, QUICK, (QUICK_SEEDS, SEEDS),
+    )  # fmt: skip
     cells: Cells = {}
-    for key, one, run in runs(options, experiments, "queue", seeds, title):
-        read(cells.setdefault((key, one), Cell()), every[key], run)
+    for case, one, run in done.runs:
+        read(cells.setdefault((case.key, one), Cell()), case, run)
     left = ""
     if options.quick and not only:
         many = len(cases())
-        left = f"--quick: {many - len(wanted)} of {many} scenarios, two thirds of the time, {SEEDS - seeds} of {SEEDS} seeds."
-    document = _document(title, name, wanted, list(queues), cells, left, options, seeds)
-    return Outcome("characterize", document, left_out=left)
+        left = f"--quick: {many - len(done.cases)} of {many} scenarios, two thirds of the time, {SEEDS - done.seeds} of {SEEDS} seeds."
+    return Outcome("characterize", _document(title, done, list(queues), cells, left, options), left_out=left)
 
 
 def _queue(plain: Entry) -> Entry:
@@ -62,7 +54,7 @@ def _queue(plain: Entry) -> Entry:
 
 
 def _with(queue: Entry, **more: Any) -> Entry:
-    """The discipline with these parameters, if it has them: without ECN all drop alike, and with it those mark that can."""
+    """The discipline with these parameters, if it has them: with ECN, those that can mark do."""
     try:
         _try({**queue, **more})
     except InputError:
@@ -72,21 +64,21 @@ def _with(queue: Entry, **more: Any) -> Entry:
 
 def _try(queue: Entry) -> None:
     """An error in the discipline's parameters is reported before anything runs."""
-    Scenario.from_dict(cases()[0].experiment(queue, False), "characterize")
+    Scenario.from_dict(experiment(cases()[0], queue, False), "characterize")
 
 
 # -- the document ---------------------------------------------------------------------------------------------------------
 
 
 def _document(
-    title: str, name: str, runnable: Sequence[Case], names: Sequence[str], cells: Cells, left: str, options: Options,
-    seeds: int,
+    title: str, done: Finished, names: Sequence[str], cells: Cells, left: str, options: Options
 ) -> Document:  # fmt: skip
+    name, runnable, folder = names[0], done.cases, options.out / "figures"
     document = Document(title)
     document.add(
         Text(
             f"One bottleneck of 10 Mbit/s, a round trip of 100 ms without queues, a buffer of {BUFFER[:-1]} packets (two bandwidth-delay products) for every "
-            f"discipline, {counted(seeds)}. Means over the seeds with 95 % Student-t intervals; all disciplines have the same random draws. Delay is the "
+            f"discipline, {counted(done.seeds)}. Means over the seeds with 95 % Student-t intervals; all disciplines have the same random draws. Delay is the "
             "backlog of the bottleneck over its rate; ping is the round trip of a flow that sends little."
         ),
         Heading("In words"),
@@ -94,16 +86,12 @@ def _document(
         Heading("The report card"),
         _card(name, runnable, names, cells),
     )
-    drawn: list[Block] = list(figures.ellipses(runnable, names, cells, options.out / "figures"))
-    shares = figures.round_trips(runnable, names, cells, options.out / "figures")
+    drawn: list[Block] = list(figures.ellipses(runnable, names, cells, folder))
+    shares = figures.round_trips(runnable, names, cells, folder)
     document.add(Heading("Delay and goodput"), *drawn, *([shares] if shares else []))
     document.add(Heading("All disciplines"), *_matrices(runnable, names, cells))
-    document.add(Heading("To be careful about"), Bullets(_care(runnable, left, seeds), care=True))
+    document.add(Heading("To be careful about"), Bullets(_care(runnable, left, done.seeds), care=True))
     return document
-
-
-def _cell(value: Mean | None, digits: int = 1) -> str:
-    return "–" if value is None else value.format(digits)
 
 
 def _rank(name: str, names: Sequence[str], values: Mapping[str, Sequence[float]], least: bool) -> str:
@@ -148,7 +136,7 @@ def _card(name: str, runnable: Sequence[Case], names: Sequence[str], cells: Cell
     def shown(case: Case, measure: str, how: int | str) -> str:
         if isinstance(how, int):
             # Only a scenario with ECN has marks.
-            return _cell(cells[case.key, name].mean(measure) if case.ecn or measure != "marked_percent" else None, how)
+            return cell(cells[case.key, name].mean(measure) if case.ecn or measure != "marked_percent" else None, how)
         return _rank(name, names, {one: cells[case.key, one].values[measure] for one in names}, how == "least")
 
     rows = [[case.section, case.title, *(shown(case, *one) for one in _CARD.values())] for case in runnable]
@@ -163,7 +151,7 @@ def _matrices(runnable: Sequence[Case], names: Sequence[str], cells: Cells) -> l
     out = []
     for key, (measure, digits, title) in _MATRICES.items():
         means = [(case, [cells[case.key, one].mean(measure) for one in names]) for case in runnable]
-        rows = [[case.section, case.title, *(_cell(one, digits) for one in row)] for case, row in means if any(row)]
+        rows = [[case.section, case.title, *(cell(one, digits) for one in row)] for case, row in means if any(row)]
         if rows:
             out.append(Table(key, title, ["RFC 7928", "scenario", *names], rows, left=2))
     return out

@@ -10,8 +10,8 @@ import numpy as np
 from ..analysis import stats
 from ..report import plot
 from ..report.document import Figure
+from .files import Case
 from .measure import Cell, ellipse
-from .scenarios import Case
 
 Cells = Mapping[tuple[str, str], Cell]
 _TITLES = {
@@ -65,7 +65,7 @@ def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folde
     if len(shown) < 2:
         return None
     fig, (axes,) = plot.figure()
-    times = [float(case.key.removeprefix("rtt-")) for case in shown]
+    times = [float(case.of["rtt"]) for case in shown]
     for name, colour in plot.colours(names).items():
         shares = [_share(cells[case.key, name]) for case in shown]
         axes.errorbar(times, [m for m, _ in shares], yerr=[h for _, h in shares], color=colour, label=name, capsize=2, marker="o", markersize=3.5)  # fmt: skip

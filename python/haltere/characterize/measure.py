@@ -14,10 +14,11 @@ from .. import kinds
 from ..analysis import stats
 from ..analysis.measures import Run
 from ..analysis.stats import Mean
-from .scenarios import Case
+from .files import Case
+from .named import mean
 
 Array = NDArray[np.float64]
-#: Delays below this are drawn as this, since a logarithm has no place for nothing.
+#: The least delay on a logarithmic axis.
 LEAST_MS = 0.1
 _WINDOW_S = 1.0
 
@@ -38,8 +39,7 @@ class Cell:
 
     def mean(self, name: str) -> Mean | None:
         """The mean over the seeds of that list; ``None`` if no seed has a value."""
-        known = [value for value in self.values[name] if not math.isnan(value)]
-        return stats.mean(known) if known else None
+        return mean(self.values[name])
 
 
 def read(cell: Cell, case: Case, run: Run) -> None:
@@ -66,15 +66,14 @@ def read(cell: Cell, case: Case, run: Run) -> None:
 
 
 def _delay(case: Case, run: Run) -> tuple[Array, Array]:
-    """How long what waits at the bottleneck takes to leave at the rate of that time: times (s) and ms."""
+    """The backlog of the bottleneck divided by its rate at that time: times (s) and ms."""
     series = run.table("queue_series", link=case.link)
     at = series["at_ns"].to_numpy() * 1e-9
-    rate = np.array([case.rate_mbit(t) for t in at]) if case.schedule else np.full(len(at), case.rate_mbit(0.0))
-    return at, series["bytes"].to_numpy() * 8e-3 / rate
+    return at, series["bytes"].to_numpy() * 8e-3 / np.array([case.rate_mbit(t) for t in at])
 
 
 def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:
-    """What all flows together delivered, second by second: ends of the seconds and Mbit/s."""
+    """The goodput of all flows in each second: ends of the seconds and Mbit/s."""
     series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
     flow = series["flow"].combine_chunks()
     codes = flow.dictionary_encode().indices.to_numpy() if not pa.types.is_dictionary(flow.type) else flow.indices.to_numpy()  # fmt: skip
@@ -88,7 +87,7 @@ def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:
     edges = np.arange(warmup_s, end + 1e-6, _WINDOW_S)
     if len(edges) < 2:
         return np.array([]), np.array([])
-    # A sample tells what came since the one before it.
+    # A sample has the bytes since the one before it.
     bits, _ = np.histogram(at - 1e-9, bins=edges, weights=gained * 8e-6)
     return edges[1:], bits / _WINDOW_S
 

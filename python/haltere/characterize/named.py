@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
+from ..analysis import stats
 from ..analysis.measures import Run
+from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
 from ..kinds import label
 from ..studies import Options
+from .files import Case, Table
 
 #: A mechanism as an experiment has it.
 Entry = dict[str, Any]
@@ -26,7 +31,7 @@ def lineup(kind: str, settings: Mapping[str, Any], beside: Sequence[str], defaul
     """The mechanism first, then those beside it, each under its name. Names that would be the same are written out in full."""
     others = [other for other in dict.fromkeys(beside or default) if settings or other != kind]
     if not others:
-        raise InputError(f"--beside must be another mechanism than the one that is characterised, got `{kind}`")
+        raise InputError(f"--beside must differ from the characterised mechanism, got `{kind}`")
     short = [label(one) for one in (kind, *others)]
     names = [one if short.count(label(one)) > 1 else label(one) for one in (kind, *others)]
     names[0] = ", ".join([names[0], *(f"{key}={value}" for key, value in settings.items())])
@@ -36,36 +41,47 @@ def lineup(kind: str, settings: Mapping[str, Any], beside: Sequence[str], defaul
     }
 
 
-class Keyed(Protocol):
-    """A scenario of a report card."""
+@dataclass(frozen=True)
+class Finished:
+    """The runs of a report card."""
 
-    @property
-    def key(self) -> str:
-        """How `--only` names it."""
+    cases: list[Case]
+    """The scenarios that ran."""
+    seeds: int
+    runs: Iterator[tuple[Case, str, Run]]
+    """Each with its scenario and the name of its mechanism."""
 
 
-C = TypeVar("C", bound=Keyed)
+def finished(
+    title: str, kind: str, every: Sequence[Case], mechanisms: Mapping[str, Entry], experiment: Callable[[Case, Entry], Table],
+    options: Options, only: Sequence[str], quick: Sequence[str], seeds: tuple[int, int],
+) -> Finished:  # fmt: skip
+    """Runs each scenario with each mechanism (a ``kind``): those of ``only``, with `--quick` those of ``quick``, else ``every``.
 
-
-def chosen(every: Sequence[C], only: Sequence[str], quick: Collection[str]) -> list[C]:
-    """The scenarios that `--only` names; without it those of ``quick``, or all if that is empty."""
-    keys = [one.key for one in every]
+    ``seeds``: how many with `--quick`, and without.
+    """
+    known = {case.key: case for case in every}
     for key in only:
-        if key not in keys:
-            raise InputError(f"--only must be one of {', '.join(keys)}, got `{key}`")
-    return [one for one in every if one.key in (only or quick or keys)]
+        if key not in known:
+            raise InputError(f"--only must be one of {', '.join(known)}, got `{key}`")
+    wanted = [case for case in every if case.key in (only or (quick if options.quick else known))]
+    many = options.seeds or seeds[not options.quick]
+    pairs = [(case, name) for case in wanted for name in mechanisms]
+    scenarios = [Scenario.from_dict(experiment(case, mechanisms[name]), case.key) for case, name in pairs]
+    labels = [{"scenario": case.key, kind: name} for case, name in pairs]
+    results = options.run(scenarios, labels, seeds=many, title=title)
+    return Finished(wanted, many, ((*pairs[done.point], Run(results, done)) for done in results.runs))
 
 
-def runs(
-    options: Options, experiments: Mapping[tuple[str, str], dict[str, Any]], kind: str, seeds: int, title: str
-) -> Iterator[tuple[str, str, Run]]:
-    """Makes the experiments, each named by its scenario and its mechanism (a ``kind``), and gives their runs."""
-    scenarios = [Scenario.from_dict(one, key) for (key, _), one in experiments.items()]
-    labels = [{"scenario": key, kind: name} for key, name in experiments]
-    results = options.run(scenarios, labels, seeds=seeds, title=title)
-    for done in results.runs:
-        of = results.points[done.point].labels
-        yield of["scenario"], of[kind], Run(results, done)
+def cell(value: Mean | None, digits: int = 1) -> str:
+    """A mean in a table."""
+    return "–" if value is None else value.format(digits)
+
+
+def mean(values: Sequence[float]) -> Mean | None:
+    """The mean of the values that exist; ``None`` if none does."""
+    known = [value for value in values if not math.isnan(value)]
+    return stats.mean(known) if known else None
 
 
 def few_seeds(seeds: int, enough: int, more: str = "") -> list[str]:

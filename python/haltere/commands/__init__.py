@@ -1,4 +1,4 @@
-"""The commands, one module each; a new one is a file and a line in ``COMMANDS``. A module is imported when its command is called."""
+"""The commands. A new one is a file and a line in ``COMMANDS``. A module is imported when one of its commands is called."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ __all__ = ["COMMANDS", "check", "modules"]
 #: Each command and its module, in the order in which `haltere --help` lists them. A module's ``add(to)`` adds its commands.
 COMMANDS = {
     "new": ".new",
+    "import": ".import_",
+    "course": ".course",
     "run": ".run",
+    "compare-worlds": ".run",
     "sweep": ".sweep",
     "search": ".search",
-    "attack": ".attack",
+    "attack": ".search",
     "reproduce": ".reproduce",
-    "compare-worlds": ".compare_worlds",
     "router": ".router",
-    "link": ".shell",
     "shell": ".shell",
     "exec": ".shell",
+    "link": ".shell",
     "network": ".shell",
     "kernel": "..worlds.kernel.command",
     "validate": ".validate",
     "list": ".mechanisms",
     "explain": ".mechanisms",
     "schema": ".mechanisms",
-    "classify": ".classify",
-    "correlate": ".correlate",
-    "replay": ".replay",
+    "classify": ".captures",
+    "correlate": ".captures",
+    "replay": ".captures",
     "plot": ".plot",
-    "report": ".report",
-    "hash": ".hash",
+    "report": ".plot",
     "results": ".results",
-    "export": ".export",
+    "hash": ".results",
+    "export": ".results",
     "compare": ".compare",
     "characterize": ".characterize",
     "play": ".play",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import re
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,11 +18,13 @@ from .. import worlds
 from ..errors import InputError, nearest
 
 __all__ = [
-    "MECHANISMS", "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "figure_look", "figure_options", "mechanism",
-    "names", "print_json", "seeds_and_jobs", "world", "world_options",
+    "LINE", "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "loaded", "mechanism", "names",
+    "print_json", "seeds_and_jobs", "show",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
+    from ..api import Scenario
+    from ..report.document import Document
     from ..runs.results import Results
 
 Does = Callable[[argparse.Namespace], int]
@@ -40,6 +44,11 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{where}{': ' if where else ''}{message}; see `{self.prog} --help`")
 
 
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+
+
 class Commands:
     """The commands of one parser; each module of this package adds its own."""
 
@@ -49,17 +58,78 @@ class Commands:
             title="commands", dest="command", metavar="COMMAND", required=True, parser_class=Parser
         )
 
-    def add(self, name: str, does: Does, help: str, more: str = "") -> argparse.ArgumentParser:
+    def add(
+        self, name: str, does: Does, help: str = "", more: str = "", fill: Mapping[str, Any] | None = None, **types: Any
+    ) -> argparse.ArgumentParser:  # fmt: skip
         """Adds the command `name`, which calls `does` and exits with what that returns.
 
-        `help` is its line in the list of commands; `more` is printed below its arguments.
+        `help` is its line in the list of commands; `more` is printed below its arguments. Both, and the arguments, are in `commands.toml`
+        if they are not given. ``fill`` has what stands for names in braces there. ``types`` has by argument: what reads the value, a tuple
+        of choices, ``"many"`` for an option that may be repeated, or a dictionary of other settings of ``add_argument``.
         """
+        texts = {"help": help, "more": more, "arguments": ""} | _texts().get(name, {})
+        for key, value in (fill or {}).items():
+            texts = {what: text.replace(f"{{{key}}}", str(value)) for what, text in texts.items()}
         one: argparse.ArgumentParser = self._parsers.add_parser(
-            name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=more or None,
+            name, help=texts["help"], description=f"{texts['help'][0].upper()}{texts['help'][1:]}.", epilog=texts["more"].strip("\n") or None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         one.set_defaults(does=does)
+        group: argparse._ActionsContainer | None = None
+        for line in re.sub(r"\n +", " ", texts["arguments"].strip("\n")).splitlines():
+            special, *words = line.split()
+            if special == "@line":
+                _line_options(one, *words)
+            elif special.startswith("@"):
+                (world if special == "@world" else world_options)(one)
+            elif special.startswith("|"):
+                group = group or one.add_mutually_exclusive_group(required=special.startswith("|!"))
+                _argument(group, line.lstrip("|!"), types)
+            else:
+                _argument(one, line, types)
         return one
+
+
+#: Types of arguments that mean the same in every command.
+_TYPES: dict[str, Any] = {"set": "many", "file": Path, "out": Path}
+
+
+def _argument(one: argparse._ActionsContainer, line: str, types: Mapping[str, Any]) -> None:
+    """Adds the argument that this line of `commands.toml` describes."""
+    head, _, help = line.partition("  ")
+    first, _, metavar = head.partition(" ")
+    names = first.rstrip("?+").split(",")
+    name = names[0].removeprefix("--").replace("-", "_")
+    settings: dict[str, Any] = {"help": help.strip() or _texts()["shared"][head.strip()]}
+    if first[-1] in "?+":
+        settings["nargs"] = first[-1]
+    if metavar:
+        settings["metavar"] = metavar
+    elif names[0] != name and name not in types:
+        settings["action"] = "store_true"
+    how = types.get(name, count if head in ("--seeds N", "--jobs N") else _TYPES.get(name))
+    if how == "many":
+        settings |= {"action": "append", "default": []}
+    elif how is not None:
+        settings |= how if isinstance(how, dict) else {"choices" if isinstance(how, tuple) else "type": how}
+    one.add_argument(*names, **settings)
+
+
+#: Options of a line, as an experiment file names them; each may be given for one direction alone.
+LINE = {
+    "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
+    "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
+    "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
+    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
+    "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
+}
+
+
+def _line_options(one: argparse.ArgumentParser, *sides: str) -> None:
+    for name, (what, about) in LINE.items():
+        one.add_argument(f"--{name}", metavar=what, help=about)
+        for side in sides:
+            one.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
 
 
 def count(text: str) -> int:
@@ -70,13 +140,9 @@ def count(text: str) -> int:
 
 
 def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
-    """Adds --seeds and --jobs, and --out if `out` names its default."""
-    one.add_argument(
-        "--seeds", type=count, metavar="N", help="how many seeds: 1, 2, ... N (default: what the experiment says)"
-    )
-    one.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: one a core)")
-    if out:
-        one.add_argument("--out", type=Path, metavar="DIR", help=f"results directory (default: {out})")
+    """Adds --seeds, --jobs and --out, whose default is ``out``."""
+    for line in ("--seeds N", "--jobs N", f"--out DIR  results directory (default: {out})"):
+        _argument(one, line, {})
 
 
 def world(one: argparse.ArgumentParser) -> None:
@@ -104,6 +170,15 @@ def world_options(one: argparse.ArgumentParser) -> None:
             one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
 
 
+def loaded(args: argparse.Namespace) -> tuple[Scenario, int | None, str]:
+    """The experiment with the values of --set, how many seeds were asked for, and what --quick leaves out, if it is given."""
+    from ..api import Scenario, parse_setting
+    from ..runs.quick import quick
+
+    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
+    return quick(scenario, args.seeds) if getattr(args, "quick", False) else (scenario, args.seeds, "")
+
+
 def chosen_world(args: argparse.Namespace, name: str | None = None) -> worlds.World:
     """The world that the arguments name, or the one of this name, with its options."""
     kind = worlds.WORLDS[name or args.world]
@@ -122,23 +197,24 @@ def checked(results: Results) -> int:
     return sum(len(results.seal(run)["files"]) for run in {run.key: run for run in results.runs}.values())
 
 
+def show(document: Document, out: Path, json: Any = None) -> None:
+    """Writes a document into ``out``, and prints it with the places of its report and figures, or ``json`` instead."""
+    paths = document.write(out)
+    if json is not None:
+        print_json(json)
+        return
+    figures = f"Figures: {out / 'figures'} (PNG and PDF)\n" if (out / "figures").is_dir() else ""
+    print(f"{document.text()}\n\n{figures}Report:  {paths[0]}")
+
+
 def print_json(value: Any) -> None:
     """Prints `value` as JSON."""
     print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def capture_outputs(one: argparse.ArgumentParser, out: str) -> None:
-    one.add_argument("--json", action="store_true", help="print as JSON; nothing is written unless --out is given")
-    one.add_argument("--out", type=Path, metavar="DIR", help=f"where figure, tables and report go (default: {out})")
-
-
-def figure_options(one: argparse.ArgumentParser, usual: str) -> None:
-    """Adds how figures look in print."""
-    one.add_argument("--format", dest="formats", type=names, metavar="LIST", help=f"formats of figures: png, pdf, svg, pgf, with commas between (default: {usual})")  # fmt: skip
-    one.add_argument("--style", choices=("paper", "slides"), help="paper: 3.5in wide, 8 points with serifs; slides: 10in wide, 16 points")  # fmt: skip
-    one.add_argument("--width", metavar="LENGTH", help="of a figure, such as 8.5cm or 3.5in")
-    one.add_argument("--height", metavar="LENGTH", help="of a figure (default: as its width asks for)")
-    one.add_argument("--font", metavar="NAME", help="of the text in figures, such as `Liberation Serif`")
+def figure_options() -> dict[str, Any]:
+    """Types of the options that say how figures look in print."""
+    return {"format": {"dest": "formats", "type": names}, "style": ("paper", "slides")}
 
 
 def figure_look(args: argparse.Namespace, *always: str) -> AbstractContextManager[None]:

@@ -15,28 +15,7 @@ if TYPE_CHECKING:
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    compare = to.add(
-        "compare",
-        _compare,
-        "compare two results seed by seed: difference, interval, effect size, and a sentence",
-        "examples:\n"
-        "  haltere compare results/codel results/pie\n"
-        "  haltere compare results/aqm@queue=codel results/aqm@queue=pie --metrics goodput,ping_p95\n\n"
-        "A and B are results directories or URLs; DIR@KEY=VALUE,... means the points of a sweep with these values.\n"
-        "Runs of one seed get the same random draws, so differences are taken seed by seed.",
-    )
-    compare.add_argument("a", metavar="A", help="the baseline")
-    compare.add_argument("b", metavar="B", help="what is compared with it")
-    compare.add_argument(
-        "--metrics",
-        default="",
-        metavar="NAME,NAME",
-        help="which metrics, of those that `haltere list metrics` names (default: all that both have)",
-    )
-    compare.add_argument(
-        "--confidence", type=_confidence, default=0.95, metavar="P", help="of the intervals (default: 95%%)"
-    )
-    compare.add_argument("--json", action="store_true", help="print as JSON")
+    to.add("compare", _compare, metrics={"default": ""}, confidence={"type": _confidence, "default": 0.95})
 
 
 def _confidence(text: str) -> float:

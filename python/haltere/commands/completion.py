@@ -36,11 +36,7 @@ complete -o default -o bashdefault -F _haltere haltere
 def add(to: Commands) -> None:
     """Adds to the command line."""
     shells = "\n".join(f"  {line}" for line in _SHELLS.values())
-    one = to.add(
-        "completion", _completion, "print a script that completes commands and options in a shell",
-        f"add one line to the configuration of your shell:\n{shells}",
-    )  # fmt: skip
-    one.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))
+    one = to.add("completion", _completion, fill={"shells": shells}, shell={"choices": _SHELLS})
     one.set_defaults(commands=to)
 
 
@@ -100,17 +96,9 @@ def _fish(every: dict[str, argparse.ArgumentParser]) -> Iterator[str]:
         for name, one in inner.items():
             yield f"{head} -f -a {name} -d {shlex.quote(_brief(one.description))}"
         for action in _options(parser):
-            flags = [
-                f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
-                for option in action.option_strings
-            ]
-            value = (
-                ""
-                if action.nargs == 0
-                else f" -xa {shlex.quote(' '.join(_choices(action)))}"
-                if action.choices
-                else " -r"
-            )
+            flags = [f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in action.option_strings]
+            listed = f" -xa {shlex.quote(' '.join(_choices(action)))}" if action.choices else " -r"
+            value = "" if action.nargs == 0 else listed
             yield f"{head} {' '.join(flags)}{value} -d {shlex.quote(_brief(action.help))}"
 
 

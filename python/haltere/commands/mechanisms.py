@@ -10,23 +10,9 @@ from ._common import Commands, print_json
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    listing = to.add("list", _list, "list the mechanisms, tables, metrics, worlds and studies")
-    listing.add_argument(
-        "kind", nargs="?", metavar="KIND", help="only this kind, such as queues, congestion or metrics"
-    )
-    listing.add_argument("--json", action="store_true", help="print as JSON")
-
-    explain = to.add(
-        "explain",
-        _explain,
-        "explain a mechanism, table, key or metric: what it does, its source, an example, its parameters",
-    )
-    explain.add_argument(
-        "name", metavar="NAME", help="its name, such as codel, fq-codel, graph_link, interval or page_load_p50"
-    )
-    explain.add_argument("--json", action="store_true", help="print its part of the schema as JSON")
-
-    to.add("schema", _schema, "print the JSON Schema of experiment files")
+    to.add("list", _list)
+    to.add("explain", _explain)
+    to.add("schema", _schema)
 
 
 def _list(args: argparse.Namespace) -> int:

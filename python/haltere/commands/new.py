@@ -12,33 +12,8 @@ from ._common import Commands
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    new = to.add(
-        "new",
-        _new,
-        "write an experiment file or a mechanism to begin with, or list what there is",
-        "examples:\n"
-        "  haltere new                       the list\n"
-        "  haltere new rrul                  writes rrul.toml\n"
-        "  haltere new rrul my-test.toml     writes my-test.toml\n"
-        "  haltere new control --lang python my-control a folder with a congestion control in Python\n"
-        "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
-        "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
-        "An existing file or folder is not overwritten.",
-    )
-    new.add_argument(
-        "name",
-        nargs="?",
-        metavar="NAME",
-        help="which one, or a kind of mechanism such as `control` (default: list them)",
-    )
-    new.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where (default: NAME.toml in this folder)")
     # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
-    new.add_argument(
-        "--lang",
-        nargs="+",
-        metavar=("LANGUAGE", "FOLDER"),
-        help="of a mechanism: its language (python; of a `control` or a `queue` also rust, c, assemblyscript, rust-crate) and its folder",
-    )
+    to.add("new", _new, lang={"metavar": ("LANGUAGE", "FOLDER")})
 
 
 def _new(args: argparse.Namespace) -> int:
@@ -47,6 +22,8 @@ def _new(args: argparse.Namespace) -> int:
     if args.name is None:
         print(_listed(templates.SECTIONS))
         return 0
+    if args.name == "course":
+        return _course(args.file or Path("course"))
     if args.name in starters.KINDS:
         return _mechanism(args.name, *_language(args))
     if args.lang is not None:
@@ -59,9 +36,18 @@ def _new(args: argparse.Namespace) -> int:
     text = template.text.replace(template.path.name, str(path)).replace(
         f"results/{template.name}", f"results/{path.stem}"
     )
-    _write(path, text)
+    write_new(path, text)
     print(f"{path}: {template.title}\n")
     print("\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#   ")))
+    return 0
+
+
+def _course(folder: Path) -> int:
+    """Writes the labs of a course."""
+    from .. import course
+
+    print(f"{folder}: {len(course.LABS)} labs\n")
+    print("\n".join(f"  {path}" for path in course.write(folder) if path.name == "README.md"))
     return 0
 
 
@@ -104,21 +90,20 @@ def _listed(sections: dict[str, tuple[str, ...]]) -> str:
         [
             *parts,
             f"Mechanisms of your own\n{mechanisms}",
+            f"A course\n  {'course':<{width}}  Six labs of 45 minutes with questions and a check of the answers",
             "`haltere new NAME` writes NAME.toml. `haltere new control --lang python NAME` writes a folder.",
         ]
     )
 
 
-def _write(path: Path, text: str) -> None:
+def write_new(path: Path, text: str) -> None:
     """Writes a file that is not there yet."""
     where = os.fsencode(path).decode(errors="backslashreplace")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        what = "a directory" if path.is_dir() else "one that is there"
-        raise InputError(
-            f"{where}: file must be a new one, got {what}; `haltere new NAME FILE` writes another"
-        ) from None
+        what = "a directory" if path.is_dir() else "an existing one"
+        raise InputError(f"{where}: file must be new, got {what}; `haltere new NAME FILE` writes another") from None
     except OSError as error:
         raise InputError(f"{where}: file must be writable, got `{error.strerror}`") from None

@@ -11,17 +11,7 @@ from ._common import Commands
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    play = to.add(
-        "play",
-        _play,
-        "open a page on which queues and congestion controls run live, are changed and compared",
-        "The page is served to this machine only; its address holds a token. Closing the page stops its run, Ctrl-C the server.\n"
-        "What was tried is exported as an experiment file for `haltere run`.",
-    )
-    play.add_argument("link", nargs="?", metavar="LINK", help="a link of the playground's Share: its set-up is opened")
-    play.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
-    play.add_argument("--allow", action="append", default=[], metavar="KIND", help="let pages choose this mechanism of your own, such as python:my_module:MyControl; may be repeated")  # fmt: skip
-    play.add_argument("--no-browser", action="store_true", help="print the address only")
+    to.add("play", _play, port={"type": _port, "default": 0}, allow="many")
 
 
 def _port(text: str) -> int:

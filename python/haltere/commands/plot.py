@@ -1,10 +1,9 @@
-"""`haltere plot`."""
+"""`haltere plot` and `report`."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
 from ..errors import InputError
 from ._common import Commands, figure_look, figure_options
@@ -15,53 +14,8 @@ _KINDS = ("line", "bar", "heat", "cdf", "box", "size")
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    plot = to.add(
-        "plot",
-        _plot,
-        "draw the figures of a results directory as PNG, PDF, SVG or PGF",
-        "examples:\n"
-        "  haltere plot results/sweep                                             the figures of the report\n"
-        "  haltere plot results/sweep --x rate --y ping_p95 --by queue --facet delay --log-x\n"
-        "  haltere plot results/sweep --kind heat --x rate --by limit --y goodput\n"
-        "  haltere plot results/a results/b --kind cdf --y pings                  lines: results\n"
-        "  haltere plot results/sweep --y goodput_flow --x limit --by traffic          a line for each traffic entry\n"
-        "  haltere plot results/web --kind size --y slowdown --by queue\n"
-        "  haltere plot results/web --kind cdf --y fct.web\n"
-        "  haltere plot results/sweep --link all                                  the queue of each watched link\n"
-        "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n"
-        "  haltere plot results/sweep --y ping_p95 --style paper --format pdf,pgf --x-label 'Rate (Mbit/s)'\n\n"
-        "--y takes a metric (`haltere list metrics` names them), single values (pings, fct, slowdown, flow, page_load, call_mos), of one\n"
-        "traffic entry or of one kind after a dot (fct.web), or TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
-        "`class` and `link` are axes, too. What is not named is taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
-    )
-    plot.add_argument(
-        "results", nargs="+", metavar="RESULTS", help="results directories or URLs; several in one figure need --y"
-    )
-    plot.add_argument("--y", metavar="VALUE", help="what is drawn: a metric, or TABLE.COLUMN")
-    plot.add_argument("--x", metavar="AXIS", help="along the figure: an axis of the sweep")
-    plot.add_argument("--by", metavar="AXIS", help="a line or box for each of its values; rows of a heat map")
-    plot.add_argument("--facet", metavar="AXIS", help="a panel for each of its values")
-    plot.add_argument("--kind", choices=_KINDS, help="default: line, or cdf of single values")
-    plot.add_argument("--log-x", action="store_true", help="a logarithmic x axis")
-    plot.add_argument("--log-y", action="store_true", help="a logarithmic y axis")
-    plot.add_argument(
-        "--out", type=Path, metavar="FILE", help="where, without suffix (default: figures/NAME of the first results)"
-    )
-    plot.add_argument(
-        "--timeline",
-        action="store_true",
-        help="instead one run over time: throughput, windows, RTT, queue, drops and marks",
-    )
-    plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
-    plot.add_argument(
-        "--link",
-        metavar="NAME",
-        help="whose queue (default: the link used most); without --timeline that figure alone, of each link with `all`",
-    )
-    plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
-    figure_options(plot, "png,pdf,svg")
-    plot.add_argument("--x-label", metavar="TEXT", help="of the x axes, instead of their own")
-    plot.add_argument("--y-label", metavar="TEXT", help="of the y axes, instead of their own")
+    to.add("plot", _plot, kind=_KINDS, point=int, seed=int, **figure_options())
+    to.add("report", _report, **figure_options())
 
 
 def _plot(args: argparse.Namespace) -> int:
@@ -109,14 +63,22 @@ def _over(args: argparse.Namespace) -> int:
 
     many = [Results(one) for one in args.results]
     ask = over.Ask(args.y, args.x, args.by, args.facet, args.kind, args.log_x, args.log_y)
-    words = [
-        args.kind or "",
-        args.y,
-        *(f"{what}-{name}" for what in ("x", "by", "facet") if (name := getattr(args, what))),
-    ]
+    axes = [f"{what}-{name}" for what in ("x", "by", "facet") if (name := getattr(args, what))]
+    words = [args.kind or "", args.y, *axes]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(word for word in words if word)).replace(".", "-")
     caption, paths = over.draw(over.Data(many), ask, args.out or many[0].directory / "figures" / name)
     for one in many:
         one.facts.save()
     print("\n".join([*map(str, paths), caption]))
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from ..report import overview
+    from ..runs.results import Results
+
+    results = Results(args.results)
+    with figure_look(args, "png"):
+        document = overview.document(results, figures=True)
+    print("\n".join(map(str, document.write(results.directory))))
     return 0

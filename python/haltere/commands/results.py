@@ -1,38 +1,28 @@
-"""`haltere results`."""
+"""`haltere results`, `hash` and `export`."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
-from ..errors import InputError
+from .. import formats
+from ..errors import InputError, nearest
 from ._common import Commands, checked, print_json
+
+#: The formats, by suffix, and how many times the bytes of the store a table of time series takes in each; measured.
+_FORMATS = {"csv": 4.5, "parquet": 0.7, "json": 20.0}
+#: More than this is announced before it is written.
+_LARGE = 20e6
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    results = to.add(
-        "results",
-        _results,
-        "ask the tables of a results directory a question in SQL",
-        "examples:\n"
-        "  haltere results results/experiment\n"
-        "  haltere results results/experiment --query \\\n"
-        '    "SELECT name, avg(goodput_bps) / 1e6 AS mbit FROM flows JOIN points USING (point) GROUP BY name"\n\n'
-        "Tables are those of the runs (flows, links, ...) with the columns point and seed in front, and `points` and `runs`.\n"
-        "Without --query they are listed with their columns. The SQL is DuckDB's.",
-    )
-    results.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    results.add_argument("--query", metavar="SQL", help="the question")
-    results.add_argument(
-        "--check", action="store_true", help="compare every file with its checksum, and fail if one differs"
-    )
-    results.add_argument(
-        "--files", action="store_true", help="list the captures and qlog files of the runs, with their places"
-    )
-    form = results.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print rows as JSON")
-    form.add_argument("--csv", action="store_true", help="print rows as CSV")
+    to.add("results", _results)
+    to.add("hash", _hash)
+    others = "\n".join(f"{name}: {what}." for name, what in formats.WRITERS.items())
+    known = (*_FORMATS, "latex", *formats.WRITERS)
+    to.add("export", _export, fill={"others": others}, format={"choices": known, "default": "csv"})
 
 
 def _results(args: argparse.Namespace) -> int:
@@ -88,3 +78,60 @@ def _cell(value: object) -> str:
 
 def _plain(value: object) -> object:
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
+
+
+def _hash(args: argparse.Namespace) -> int:
+    from ..runs.results import Results
+
+    results = Results(args.results)
+    if args.verify:
+        checked(results)
+    if args.json:
+        runs = [{"point": run.point, "seed": run.seed, "digest": run.digest} for run in results.runs]
+        print_json({"digest": results.digest(), "runs": runs})
+        return 0
+    for run in results.runs:
+        print(f"{run.digest}  {results.points[run.point].name} seed={run.seed}")
+    print(f"{results.digest()}  all")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from ..runs.results import Results
+
+    results = Results(args.results)
+    folder = args.out or results.directory / "export"
+    if args.format in formats.WRITERS:
+        if args.table:
+            raise InputError(f"{results.where}: --table must be left out with --format {args.format}")
+        for path in formats.write(args.format, results, folder):
+            print(path)
+        return 0
+    if args.format == "latex":
+        from ..report import latex, overview
+
+        made = {one.name: one for one in overview.tables(results)}
+        names = _chosen(args.table, list(made), results.where)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            latex.write(made[name], folder / f"{name}.tex")
+            print(folder / f"{name}.tex")
+        return 0
+    names = _chosen(args.table, results.tables(), results.where)
+    size = _FORMATS[args.format] * sum(results.stored_bytes(name) for name in names)
+    if size > _LARGE:
+        hint = "; --table takes some tables alone" if args.table is None else ""
+        print(f"haltere: writing {len(names)} tables, about {size / 1e6:.0f} MB, to {folder}{hint}", file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        path = folder / f"{name}.{args.format}"
+        results.write_table(name, path)
+        print(path)
+    return 0
+
+
+def _chosen(asked: list[str] | None, known: list[str], where: str) -> list[str]:
+    for name in asked or ():
+        if name not in known:
+            raise InputError(f"{where}: --table must be one of {', '.join(known)}, got `{name}`{nearest(name, known)}")
+    return asked or known

@@ -7,60 +7,25 @@ import json
 import re
 import signal
 import socket
-from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ._common import Commands
+from ._common import LINE, Commands
 
-# Options of the line, as an experiment file names them; each may be given for one direction alone.
-LINE = {
-    "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
-    "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
-    "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
-    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
-    "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
-}
+#: The options that the router itself reads.
+_OPTIONS = (
+    "left", "right", "seed", "isn_bits", "spin", "reorder", "reorder_by", "slots", "quiet", "json", "keep_privileges", "rtt", "prometheus",
+    "duration", "pcap_left", "pcap_right",
+)  # fmt: skip
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    router = to.add(
-        "router",
-        _router,
-        "be a router between two interfaces, with any queue discipline",
-        "examples:\n"
-        "  haltere router --left eth1 --right eth2 --rate 1Mbit --queue '{ kind = \"rafle\", n = 40 }'\n"
-        "  haltere router --left eth1 --right eth2 --rate-right 20Mbit --rate-left 2Mbit --delay 15ms --queue fq_codel\n\n"
-        "Options of the line hold for both directions, or for one: --rate-right is left to right, --rate-left right to left.\n"
-        "SIGUSR1 prints the statistics as a line of JSON. SIGTERM and SIGINT take nothing more in, let out what is inside,\n"
-        "print the statistics and end with status 0. If an interface goes, it prints them too and ends with status 1.\n"
-        "The interfaces may keep their offloads: frames that hold several packets are cut, checksums finished, before a queue\n"
-        "sees them. Needs root or CAP_NET_RAW to open the interfaces; then it gives all privileges up (user 65534, no capabilities).\n"
-        "`haltere list queue` names the disciplines.",
-    )
-    router.add_argument("--left", required=True, metavar="IF", help="one interface")
-    router.add_argument("--right", required=True, metavar="IF", help="the other interface")
-    for name, (what, about) in LINE.items():
-        router.add_argument(f"--{name}", metavar=what, help=about)
-        for side in ("right", "left"):
-            router.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
-    router.add_argument("--rtt", metavar="SPAN", help="round-trip time of the flows, for queue sizes in `bdp` (default: twice the delay)")  # fmt: skip
-    router.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: 1)")
-    router.add_argument(
-        "--reorder", metavar="P", help="probability that a packet is delayed so that later ones overtake it"
-    )
-    router.add_argument("--reorder-by", metavar="SPAN", default="1ms", help="for how long (default: 1ms)")
-    router.add_argument("--isn-bits", type=int, default=0, metavar="N", help="senders' sequence numbers start with N zero bits, for run2c")  # fmt: skip
-    router.add_argument("--spin", metavar="SPAN", default="0s", help="stay awake this long before a deadline: precise, and takes a core")  # fmt: skip
-    router.add_argument("--slots", type=int, default=8192, metavar="N", help="received frames that an interface can hold (default: 8192)")  # fmt: skip
-    router.add_argument("--prometheus", metavar="ADDR", help="serve /metrics, and /stats as JSON, at this address, such as 127.0.0.1:9900")  # fmt: skip
-    router.add_argument("--json", action="store_true", help="print a line of JSON a second, and at the end, on standard output")  # fmt: skip
-    router.add_argument("--pcap", type=Path, metavar="FILE", help="write what passes the left interface as pcapng")
-    router.add_argument("--pcap-right", type=Path, metavar="FILE", help="write what passes the right interface")
-    router.add_argument("--duration", metavar="SPAN", help="end by itself after this")
-    router.add_argument("--quiet", action="store_true", help="no line a second")
-    router.add_argument("--keep-privileges", action="store_true", help="stay root, with all capabilities, once the interfaces are open")  # fmt: skip
+    number = {"type": int}
+    to.add(
+        "router", _router, left={"required": True}, right={"required": True}, seed=number | {"default": 1}, reorder_by={"default": "1ms"},
+        isn_bits=number | {"default": 0}, spin={"default": "0s"}, slots=number | {"default": 8192}, pcap={"dest": "pcap_left"},
+    )  # fmt: skip
 
 
 def link_toml(args: argparse.Namespace, side: str) -> str:
@@ -121,24 +86,7 @@ def _router(args: argparse.Namespace) -> int:
     from .. import _core
 
     scenario = _scenario(args)
-    options: dict[str, Any] = {
-        "left": args.left,
-        "right": args.right,
-        "seed": args.seed,
-        "isn_bits": args.isn_bits,
-        "spin": args.spin,
-        "reorder_by": args.reorder_by,
-        "slots": args.slots,
-        "quiet": args.quiet,
-        "json": args.json,
-        "keep_privileges": args.keep_privileges,
-    }
-    for name in ("reorder", "rtt", "prometheus", "duration"):
-        if getattr(args, name) is not None:
-            options[name] = getattr(args, name)
-    for name, path in (("pcap_left", args.pcap), ("pcap_right", args.pcap_right)):
-        if path is not None:
-            options[name] = str(path)
+    options = {name: getattr(args, name) for name in _OPTIONS if getattr(args, name) is not None}
     marks = _taken(args.left, args.right) if args.left != args.right else []
     # Python's own handler writes the number of each signal to where the router reads it, whichever thread gets the signal.
     theirs, ours = socket.socketpair()

@@ -1,4 +1,4 @@
-"""`haltere run`."""
+"""`haltere run` and `compare-worlds`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import worlds
 from ..terminal import painted
-from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
+from ._common import Commands, chosen_world, loaded, print_json
 
 if TYPE_CHECKING:
     from ..api import Scenario
@@ -18,50 +19,22 @@ if TYPE_CHECKING:
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    run = to.add(
-        "run",
-        _run,
-        "run an experiment with every seed and print its results",
-        "examples:\n"
-        "  haltere run experiment.toml\n"
-        "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n"
-        "  haltere run experiment.toml --set precision=2% --dask tcp://10.0.0.7:8786 --out s3://bucket/experiment\n\n"
-        "Runs that the results hold already are not made again, unless they are damaged. A run that fails is reported\n"
-        "at the end and does not stop the others.",
-    )
-    run.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
-    world(run)
-    run.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
-    )
-    run.add_argument(
-        "--quick",
-        action="store_true",
-        help="a first look: two seeds and at most 20 s of each run; says what it left out",
-    )
-    run.add_argument("--json", action="store_true", help="print the summary as JSON")
-    run.add_argument("--dask", metavar="ADDRESS", help="on the workers of this Dask scheduler, which must see --out")
-    run.add_argument(
-        "--verify", action="store_true", help="at a URL: fetch what is there and check it (a directory always is)"
-    )
-    seeds_and_jobs(run, "")
-    run.add_argument(
-        "--out",
-        metavar="DIR",
-        help="results directory or URL (default: results/NAME of the file, with the name of a world other than the default one)",
-    )
+    to.add("run", _run, out=str)
+    both = [worlds.WORLDS[name] for name in worlds.COMPARED]
+    fill = {
+        "there": f"{both[0].place} and {both[1].place}",
+        "privileges": " ".join(kind.privileges for kind in both if kind.privileges),
+        "compared": ",".join(worlds.COMPARED),
+        "worlds": ", ".join(worlds.WORLDS),
+    }
+    to.add("compare-worlds", _compare_worlds, fill=fill, worlds={"type": _worlds, "default": worlds.COMPARED})
 
 
 def _run(args: argparse.Namespace) -> int:
-    from ..api import Scenario, parse_setting
     from ..runs.cluster import dask
-    from ..runs.quick import quick
     from ..runs.results import RunsFailed
 
-    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
-    seeds, left_out = args.seeds, ""
-    if args.quick:
-        scenario, seeds, left_out = quick(scenario, args.seeds)
+    scenario, seeds, left_out = loaded(args)
     for line in _advice(scenario):
         print(f"{painted('warning:', 'yellow', sys.stderr)} {line}", file=sys.stderr)
     world = chosen_world(args)
@@ -96,14 +69,8 @@ def _show(results: Results, left_out: str, as_json: bool) -> None:
     from ..report import overview
 
     if as_json:
-        print_json(
-            {
-                "directory": results.where,
-                "digest": results.digest(),
-                "left_out": left_out,
-                "summary": results.summary(),
-            }
-        )
+        told = {"directory": results.where, "digest": results.digest(), "left_out": left_out}
+        print_json({**told, "summary": results.summary()})
         return
     print(overview.document(results, figures=False).text())
     if left_out:
@@ -133,3 +100,32 @@ def _precision(results: Results) -> list[str]:
         )
         lines.append(f"Not reached: {results.points[one['point']].name} after {one['seeds']} seeds: {wide}.")
     return lines
+
+
+def _worlds(text: str) -> tuple[str, ...]:
+    names = text.split(",")
+    if len(names) < 2 or len(set(names)) < len(names) or not set(names) <= set(worlds.WORLDS):
+        raise argparse.ArgumentTypeError(f"must be two or more of {', '.join(worlds.WORLDS)}, got `{text}`")
+    return tuple(names)
+
+
+def _compare_worlds(args: argparse.Namespace) -> int:
+    from ..analysis import parity
+    from ..report import side_by_side
+
+    scenario, seeds, left_out = loaded(args)
+    out = args.out or Path("results") / f"{args.file.stem}-worlds"
+    every = [chosen_world(args, name) for name in args.worlds]
+    done = parity.compare(scenario, worlds=every, seeds=seeds, jobs=args.jobs, out=out)
+    paths = done.document().write(out)
+    drawn = side_by_side.draw(done, out / "worlds")
+    if args.json:
+        print_json({**done.to_json(), "left_out": left_out})
+        return 0
+    print(done.document().text())
+    if left_out:
+        print(f"\nLeft out by --quick: {left_out}.")
+    print(f"\nResults: {' and '.join(str(out / one.name) for one in every)}. Report: {paths[0]}")
+    for path in drawn:
+        print(path)
+    return 0

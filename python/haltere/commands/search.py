@@ -1,63 +1,43 @@
-"""`haltere search`."""
+"""`haltere search` and `haltere attack`."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ._common import Commands, chosen_world, count, print_json, seeds_and_jobs, world
+from ._common import MECHANISMS, Commands, chosen_world, count, loaded, mechanism, names, print_json
 
 if TYPE_CHECKING:
+    from ..report.document import Document
     from ..search.climb import Budget
+    from ..search.network import Scene
     from ..search.race import Judge
     from ..search.ranges import Range
+
+#: Seeds of a network that is not stopped early.
+_SEEDS = 4
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    one = to.add(
-        "search",
-        _search,
-        "search the values of some keys of an experiment for which a metric is best",
-        "examples:\n"
-        "  haltere search experiment.toml --minimise ping_p95 --over topology.dumbbell.bottleneck.queue.target=1ms..50ms\n"
-        "  haltere search experiment.toml --maximise goodput.video --over traffic.0.congestion=cubic,bbr,bbr3 --over topology.dumbbell.pairs=2..16\n"
-        "  haltere search experiment.toml --maximise jain --over traffic.0.tcp.initial_window=log:2..64 --trials 200 --time 30min\n\n"
-        "A range is LOW..HIGH with units, or values with commas between. It is logarithmic if it spans more than a factor of ten;\n"
-        "`log:` or `linear:` in front says otherwise. Keys are those of `haltere run --set`. Metrics are those that\n"
-        "`haltere list metrics` names, with parts, and the experiment's own. docs/search.md says how it works.",
+    effort: dict[str, Any] = {
+        "time": _time,
+        "batch": {"type": count, "default": 4},
+        "seed": {"type": count, "default": 1},
+    }
+    to.add(
+        "search", _search, over={"action": "append", "required": True}, trials={"type": count, "default": 50}, **effort
     )
-    one.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
-    goal = one.add_mutually_exclusive_group(required=True)
-    goal.add_argument("--maximise", "--maximize", metavar="METRIC", help="the metric that should be high")
-    goal.add_argument("--minimise", "--minimize", metavar="METRIC", help="the metric that should be low")
-    one.add_argument(
-        "--over", action="append", required=True, metavar="KEY=RANGE", help="what is searched; may be repeated"
-    )
-    one.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value for all candidates; may be repeated")  # fmt: skip
-    one.add_argument("--dask", metavar="ADDRESS", help="on the workers of this Dask scheduler, which must see --out")
-    world(one)
-    effort(one, trials=50)
-    seeds_and_jobs(one, "results/NAME-search")
-
-
-def effort(one: argparse.ArgumentParser, trials: int) -> None:
-    """Adds how long a search may take."""
-    one.add_argument(
-        "--trials", type=count, default=trials, metavar="N", help=f"how many candidates (default: {trials})"
-    )
-    one.add_argument(
-        "--time", type=_time, metavar="TIME", help="begin no more candidates after this time, such as 10min"
-    )
-    one.add_argument("--batch", type=count, default=4, metavar="N", help="candidates that are proposed together (default: 4; the results depend on it)")  # fmt: skip
-    one.add_argument("--seed", type=count, default=1, metavar="N", help="random seed of the proposals (default: 1)")
-    one.add_argument("--json", action="store_true", help="print the result as JSON")
+    to.add(
+        "attack", _attack, over="many", conditions=names, keep={"type": _part, "default": 0.8}, trials={"type": count, "default": 200}, **effort,
+    )  # fmt: skip
 
 
 def _time(text: str) -> float:
@@ -69,19 +49,18 @@ def _time(text: str) -> float:
         raise argparse.ArgumentTypeError(f"must be {error}") from None
 
 
-def budget(args: argparse.Namespace, seeds: int) -> Budget:
-    """The budget that the arguments name."""
+def _budget(args: argparse.Namespace, seeds: int) -> Budget:
     from ..search.climb import Budget
 
     return Budget(args.trials, args.time, seeds, args.batch, args.seed)
 
 
-def ranges(told: Sequence[str]) -> dict[str, Range]:
+def _ranges(given: Sequence[str]) -> dict[str, Range]:
     """The ranges of the `--over` arguments by key."""
     from ..search.ranges import parse_range
 
     out: dict[str, Range] = {}
-    for one in told:
+    for one in given:
         key, equals, text = one.partition("=")
         if not equals or not key.strip():
             raise InputError(f"--over must be KEY=RANGE, got `{one}`")
@@ -92,7 +71,7 @@ def ranges(told: Sequence[str]) -> dict[str, Range]:
 
 
 @contextmanager
-def judging(args: argparse.Namespace, out: Path) -> Iterator[Judge]:
+def _judging(args: argparse.Namespace, out: Path) -> Iterator[Judge]:
     """The place in which candidates run."""
     from ..runs.cluster import dask
     from ..runs.store import Store, need
@@ -112,32 +91,99 @@ def judging(args: argparse.Namespace, out: Path) -> Iterator[Judge]:
         yield Judge(store, world, world.jobs(args.jobs), executor)
 
 
-def typed() -> str:
+def _typed() -> str:
     """The command as it was typed."""
     return shlex.join(["haltere", *sys.argv[1:]])
 
 
 def _search(args: argparse.Namespace) -> int:
-    from ..api import Scenario, parse_setting
     from ..search import report
     from ..search.tune import Question, check, tune
 
-    over = ranges(args.over)
+    over = _ranges(args.over)
     for key, one in over.items():
         if len(str(one).split(",")) < 2 and ".." not in str(one):
             raise InputError(
                 f"--over {key}: range must have at least two values, got `{one}`; `--set {key}={one}` sets one"
             )
-    scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
+    scenario, _, _ = loaded(args)
     question = Question(args.file, scenario, args.maximise or args.minimise, args.maximise is not None, over)
     check(question)
     out = args.out or Path("results") / f"{args.file.stem}-search"
-    with judging(args, out) as judge:
-        tuned = tune(question, budget(args, args.seeds or scenario.seeds), judge, command=typed())
-    document = report.write(tuned, out)
+    with _judging(args, out) as judge:
+        tuned = tune(question, _budget(args, args.seeds or scenario.seeds), judge, command=_typed())
+    made = {"Experiment": str(out / "best.toml")}
+    return _shown(args, out, report.write(tuned, out), report.to_dict(tuned, out), made)
+
+
+def _shown(
+    args: argparse.Namespace, out: Path, document: Document, values: dict[str, Any], made: dict[str, str]
+) -> int:
+    """Prints what was found, and where things are."""
     if args.json:
-        print_json(report.to_dict(tuned, out))
+        print_json(values)
         return 0
-    print(document.text())
-    print(f"\nExperiment: {out / 'best.toml'}\nReport:     {out / 'report.html'}")
+    print(document.text() + "\n")
+    for what, where in {**made, "Report": str(out / "report.html")}.items():
+        print(f"{what + ':':<12}{where}")
     return 0
+
+
+def _part(text: str) -> float:
+    from .. import _core
+
+    try:
+        value = _core.parse_quantity("probability", text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("probability: ")) from None
+    return value
+
+
+def _scene(args: argparse.Namespace) -> Scene:
+    """What the arguments ask for."""
+    from .. import _core
+    from ..search.harms import harm
+    from ..search.network import Scene, default_reference, kind_of
+
+    target, kind = mechanism(args.target, ("congestion", "queues"), "CONTROL")
+    name = kind_of(target)
+    beside = None if args.beside is None else mechanism(args.beside, ("congestion",), "--beside")[0]
+    default = "starves" if beside is not None else "unfairness" if args.rtt_fairness else "low_utilisation"
+    one = harm(args.harm or default)
+    if kind not in one.targets:
+        raise InputError(
+            f"--harm must be a harm of {MECHANISMS[kind,]}, got `{one.name}`, a harm of {MECHANISMS[one.targets[0],]}"
+        )
+    if one.beside and beside is None:
+        raise InputError(f"--beside must name a congestion control for the harm `{one.name}`, got none")
+    if beside is not None and kind == "queues":
+        raise InputError(f"--beside must be left out if a queue discipline is attacked, got `{args.beside}`")
+    if args.rtt_fairness and (one.name != "unfairness" or beside is not None):
+        raise InputError(f"--rtt-fairness must go with the harm `unfairness` and without --beside, got `{one.name}`")
+    if args.reference is not None:
+        reference = mechanism(args.reference, (kind,), "--reference")[0]
+    else:
+        reference = default_reference(name, kind, beside)
+    if reference == target:
+        raise InputError(f"--reference must differ from the target, got `{args.reference}`")
+    if args.duration:
+        seconds = _core.parse_quantity("duration", args.duration)
+        one = dataclasses.replace(one, duration_s=seconds, warmup_s=seconds * one.warmup_s / one.duration_s)
+    return Scene(target, kind == "queues", one, reference, beside, args.rtt_fairness)
+
+
+def _attack(args: argparse.Namespace) -> int:
+    from ..search import attack, report
+    from ..search.network import Space
+
+    scene = _scene(args)
+    optional = None if args.conditions is None else [] if args.conditions == ["none"] else args.conditions
+    space = Space.of(scene, _ranges(args.over), optional)
+    out = args.out or Path("results") / f"attack-{scene.name}-{scene.harm.name}"
+    with _judging(args, out) as judge:
+        worst = attack.attack(space, _budget(args, args.seeds or _SEEDS), judge, keep=args.keep)
+    made = {}
+    if worst.values:
+        where = "" if attack.kernel_refuses(worst) else " --world kernel"
+        made = {"Experiment": str(out / "worst.toml"), "Replay": f"haltere run {out / 'worst.toml'}{where}"}
+    return _shown(args, out, report.write_worst(worst, out, _typed()), report.worst_to_dict(worst, out), made)

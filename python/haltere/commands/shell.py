@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HaltereError, InputError
-from ._common import Commands
-from .router import LINE, link_toml
+from ._common import LINE, Commands
+from .router import link_toml
 
 if TYPE_CHECKING:
     from .. import _core
@@ -40,67 +40,11 @@ _SHELL = os.environ.get("SHELL") or "/bin/sh"
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    shell = to.add(
-        "shell",
-        _shell,
-        "start the network of an experiment and give a shell in one of its hosts",
-        "example:\n  haltere shell experiment.toml c1\n\n"
-        "The links and queues are the experiment's; its traffic does not run. Hosts see each other by name. In the shell,\n"
-        "`haltere network` prints rates, queues and drops, and `haltere network KEY=VALUE` changes it.\n"
-        "The network goes with the shell. Needs root, or a machine whose users may make namespaces.",
-    )
-    shell.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
-    shell.add_argument("host", nargs="?", metavar="HOST", help="a host of the experiment (default: the first)")
-    run = to.add(
-        "exec",
-        _exec,
-        "run a program in a host of an experiment's network",
-        "example:\n  haltere exec experiment.toml c1 --server 's1: iperf3 -s' -- iperf3 -c s1\n\n"
-        "The network is that of `haltere shell`. The exit status is the program's.",
-    )
-    run.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
-    run.add_argument("host", metavar="HOST", help="a host of the experiment")
-    _server(run, "HOST: COMMAND")
-    _command(run)
-    link = to.add(
-        "link",
-        _link,
-        "run a program behind one emulated link",
-        "examples:\n"
-        "  haltere link --rate 10Mbit --delay 20ms --queue fq_codel -- curl http://outside:8000/\n"
-        "  haltere link --rate-up 1Mbit --rate-down 16Mbit --delay 15ms --server 'iperf3 -s' -- iperf3 -c outside\n\n"
-        "The program runs in a host `inside`. The other end of the link, `outside`, is this machine as it is without\n"
-        "the command: as root, its programs listen there; as another user, those of --server. Options hold for both\n"
-        "directions, or for one: --rate-up, --delay-down. Without a program, a shell starts.",
-    )
-    for name, (what, about) in LINE.items():
-        link.add_argument(f"--{name}", metavar=what, help=about)
-        for side in ("up", "down"):
-            link.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
-    link.add_argument(
-        "--trace",
-        metavar="UP,DOWN",
-        help="two files of Mahimahi, each line the millisecond at which a packet of 1500 bytes may leave, instead of rates",
-    )
-    _server(link, "COMMAND")
-    _command(link)
-    network = to.add(
-        "network",
-        _network,
-        "print or change the network around this shell",
-        "examples:\n  haltere network\n  haltere network rate=5Mbit delay=40ms\n  haltere network topology.dumbbell.bottleneck.queue=codel\n\n"
-        "Works in a shell or a program that `haltere shell`, `exec` or `link` started. Of `haltere link`, the keys are those of\n"
-        "its options; of an experiment, those of `haltere run --set`.",
-    )
-    network.add_argument("changes", nargs="*", metavar="KEY=VALUE", help="a key of the experiment and its new value")
-
-
-def _server(one: argparse.ArgumentParser, form: str) -> None:
-    one.add_argument("--server", action="append", default=[], metavar=f"'{form}'", help="a program to run beside it")
-
-
-def _command(one: argparse.ArgumentParser) -> None:
-    one.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+    program: dict[str, Any] = {"server": "many", "words": {"nargs": argparse.REMAINDER}}
+    to.add("shell", _shell)
+    to.add("exec", _exec, **program)
+    to.add("link", _link, **program)
+    to.add("network", _network, changes={"nargs": "*"})
 
 
 def _shell(args: argparse.Namespace) -> int:
@@ -187,7 +131,7 @@ def _stand(
     _enter_user_namespace()
     network = _core.LiveNetwork(scenario._core, outside)
     try:
-        with _desk(network, change) as path, _signals_are_the_programs():
+        with _answering(network, change) as path, _signals_are_the_programs():
             environment = [(_NETWORK, path)]
             for where, commands in servers.items():
                 for words in commands:
@@ -222,7 +166,7 @@ def _signals_are_the_programs() -> Iterator[None]:
 
 
 @contextmanager
-def _desk(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
+def _answering(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
     """A socket at which `haltere network` asks; gives its path."""
     folder = tempfile.mkdtemp(prefix="haltere-network-")
     path = os.path.join(folder, "socket")
@@ -315,7 +259,7 @@ def _asked(changes: Sequence[str]) -> Any:
         try:
             line.connect(path)
         except OSError:
-            raise HaltereError("network: the network around this process is gone") from None
+            raise HaltereError("network: the network of this process has ended") from None
         with line.makefile("rw", encoding="utf-8") as stream:
             stream.write(json.dumps(changes) + "\n")
             stream.flush()

@@ -5,28 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, count, print_json
+from ._common import Commands, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    sweep = to.add("sweep", lambda _: 2, "say how far a sweep has come")
-    inner = Commands(sweep)
-    status = inner.add(
-        "status",
-        _status,
-        "say how many runs of a sweep are done, to do, failed or damaged",
-        "examples:\n"
-        "  haltere sweep status results/experiment\n"
-        "  haltere sweep status experiment.toml --seeds 100\n"
-        "  haltere sweep status s3://bucket/experiment --json\n\n"
-        "Every file is checked against its checksum. `haltere run` makes what is missing or damaged.",
-    )
-    status.add_argument("what", metavar="DIR-or-FILE", help="results directory, URL, or experiment file (.toml)")
-    status.add_argument("--out", metavar="DIR", help="of a file: its results (default: results/NAME of the file)")
-    status.add_argument("--seeds", type=count, metavar="N", help="of a file: how many seeds")
-    status.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of a file: change a value")
-    status.add_argument("--json", action="store_true", help="print as JSON")
+    sweep = to.add("sweep", lambda _: 2)
+    Commands(sweep).add("status", _status, out=str)
 
 
 def _status(args: argparse.Namespace) -> int:

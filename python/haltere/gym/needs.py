@@ -1,4 +1,4 @@
-"""The gym needs packages that are not part of every installation. This module comes first, and says so."""
+"""Checks that the packages of the extra ``gym`` are installed, before anything imports them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .vector import HaltereVectorEnv, make_vec
 def episode_means(envs: HaltereVectorEnv, seeds: Sequence[int], policy: Policy | None = None) -> Array:
     """The mean reward of one run in each environment, by time: a second counts the same in every network.
 
-    ``envs`` has ``autoreset="disabled"``. Without a policy actions are 0, which nobody hears if the environments do not decide.
+    ``envs`` has ``autoreset="disabled"``. Without a policy actions are 0, which have no effect if the environments do not decide.
     """
     observations, _ = envs.reset(seed=list(seeds))
     total, time = np.zeros(envs.num_envs), np.zeros(envs.num_envs)

@@ -72,8 +72,8 @@ def make(
 
     ``networks``: an experiment file, or several of which each run draws one. ``agent``: the name of a flow or of its traffic entry, or its
     index. ``action``, ``observe``, ``reward``: see :data:`ACTIONS`, :data:`SENDER_FIELDS` and :mod:`haltere.gym.rewards`. ``interval``: a
-    duration, round-trip times such as ``1rtt``, or ``ack`` for each acknowledgement. Not ``decides``: the sender has the experiment's own congestion control, and actions
-    mean nothing.
+    duration, round-trip times such as ``1rtt``, or ``ack`` for each acknowledgement. If ``decides`` is false, the sender has the experiment's own congestion control, and actions
+    have no effect.
     """
     choices = Choices([str(agent)], None, action, interval, decides)
     return HaltereEnv(Stepper(networks, choices, observe, reward))

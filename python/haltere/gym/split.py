@@ -1,7 +1,7 @@
 """The networks of the gym: a published split into those for training and those held out.
 
-``networks.csv`` is the table, one network a line. :func:`draw` made it, with the seeds in :data:`SPLIT`, and a test holds the table to it. The
-held-out networks are of eight families. Only ``usual`` has the distributions of the training networks; the others are outside.
+``networks.csv`` is the table, one network a line; ``tools/gym_networks.py`` drew it. The held-out networks are of nine families. Only
+``usual`` has the distributions of the training networks; the others are outside.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import csv
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,6 @@ from ..api import Scenario
 from ..errors import unknown
 
 TABLE = Path(__file__).with_name("networks.csv")
-
-#: Networks a split: its seed, and how many of each family.
-SPLIT: dict[str, tuple[int, dict[str, int]]] = {
-    "train": (1, {"usual": 48}),
-    "held_out": (
-        2,
-        {"usual": 6, "fast": 4, "long": 4, "deep": 4, "shallow": 4, "lossy": 4, "aqm": 4, "varying": 4, "shared": 4},
-    ),
-}
 
 #: The trace of the example ``cellular.toml``, as gaps between opportunities to send.
 CELLULAR = "1x1500 2x500 8x60 1x800 4x200 2x400 1x1200 12x40 250 2x300 1x1000 3x300 1x610"
@@ -61,7 +52,7 @@ class Network:
     duration_s: float
 
     def scenario(self, control: str = "cubic") -> Scenario:
-        """The experiment. The traffic entry ``agent`` has the flow that decides, with ``control`` if nobody does."""
+        """The experiment. The traffic entry ``agent`` has the flow that decides, or uses ``control`` otherwise."""
         return Scenario.from_dict(self.to_dict(control), self.name)
 
     def to_dict(self, control: str = "cubic") -> dict[str, Any]:
@@ -109,100 +100,23 @@ class Network:
         return [{**entry, "kind": "bulk", "congestion": self.cross}]
 
 
-def draw(split: str, seed: int, families: dict[str, int]) -> list[Network]:
-    """So many networks of each family. The seed and the families decide everything."""
-    drawn = random.Random(seed)
-    return [
-        _special(_usual(drawn, f"{split}-{family}-{number}", split), family, number, drawn)
-        for family, count in families.items()
-        for number in range(1, count + 1)
-    ]
-
-
-def _log(drawn: random.Random, low: float, high: float) -> float:
-    """Uniform on a logarithmic scale, with three digits."""
-    return float(f"{math.exp(drawn.uniform(math.log(low), math.log(high))):.3g}")
-
-
-def _pick(drawn: random.Random, shares: dict[str, float]) -> str:
-    """One of the names, with these shares."""
-    at = drawn.random() * sum(shares.values())
-    for name, share in shares.items():
-        at -= share
-        if at < 0:
-            return name
-    return next(reversed(shares))
-
-
-def _usual(drawn: random.Random, name: str, split: str) -> Network:
-    return Network(
-        name=name,
-        split=split,
-        family="usual",
-        rate_mbps=_log(drawn, 2, 50),
-        rtt_ms=_log(drawn, 10, 120),
-        buffer_bdp=_log(drawn, 0.4, 4),
-        loss=_log(drawn, 1e-4, 5e-3) if drawn.random() < 0.25 else 0.0,
-        queue=_pick(drawn, {"drop_tail": 0.85, "red": 0.15}),
-        cross=_pick(drawn, {"none": 0.6, "cbr": 0.15, "poisson": 0.1, "reno": 0.15}),
-        varying=_pick(drawn, {"no": 0.8, "steps": 0.2}),
-        duration_s=10.0,
-    )
-
-
-def _special(network: Network, family: str, number: int, drawn: random.Random) -> Network:
-    """The network with what its family changes: values outside those of training."""
-    network = replace(network, family=family)
-    if family != "usual":
-        network = replace(network, queue="drop_tail", cross="none", varying="no", loss=0.0)
-    changes: dict[str, dict[str, Any]] = {
-        "usual": {},
-        "fast": {"rate_mbps": _log(drawn, 80, 300), "rtt_ms": _log(drawn, 10, 60)},
-        "long": {"rtt_ms": _log(drawn, 180, 400), "rate_mbps": _log(drawn, 5, 40), "duration_s": 20.0},
-        "deep": {"buffer_bdp": _log(drawn, 6, 12)},
-        "shallow": {"buffer_bdp": _log(drawn, 0.08, 0.25)},
-        "lossy": {"loss": _log(drawn, 0.01, 0.03)},
-        "aqm": {"queue": ("codel", "fq_codel", "pie", "codel")[(number - 1) % 4]},
-        "varying": {
-            "varying": ("cellular", "steps", "cellular", "steps")[(number - 1) % 4],
-            "buffer_bdp": _log(drawn, 2, 6),
-        },
-        "shared": {"cross": ("cubic", "bbr", "bbr3", "cubic")[(number - 1) % 4]},
-    }
-    return replace(network, **changes[family])
-
-
-def write(path: Path = TABLE) -> None:
-    """Writes the table of both splits."""
-    with path.open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow([field.name for field in fields(Network)])
-        for split, (seed, families) in SPLIT.items():
-            table.writerows(astuple(network) for network in draw(split, seed, families))
-
-
 @cache
 def _read() -> tuple[Network, ...]:
-    texts = {"name", "split", "family", "queue", "cross", "varying"}
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
-
-    def values(row: dict[str, str]) -> dict[str, Any]:
-        return {key: value if key in texts else float(value) for key, value in row.items()}
-
-    return tuple(Network(**values(row)) for row in rows)
+    numbers = {one.name for one in fields(Network) if one.type == "float"}
+    return tuple(
+        Network(**{key: float(value) if key in numbers else value for key, value in row.items()})  # type: ignore[arg-type]
+        for row in rows
+    )
 
 
 def networks(split: str, family: str | None = None) -> list[Network]:
     """The networks of ``train`` or ``held_out``, or one family of them."""
-    if split not in SPLIT:
-        raise unknown("gym: split", split, SPLIT)
-    families = SPLIT[split][1]
+    of_split = [one for one in _read() if one.split == split]
+    if not of_split:
+        raise unknown("gym: split", split, dict.fromkeys(one.split for one in _read()))
+    families = dict.fromkeys(one.family for one in of_split)
     if family is not None and family not in families:
         raise unknown("gym: family", family, families)
-    return [one for one in _read() if one.split == split and family in (None, one.family)]
-
-
-def table() -> list[dict[str, Any]]:
-    """All networks as rows."""
-    return [asdict(network) for network in _read()]
+    return [one for one in of_split if family in (None, one.family)]

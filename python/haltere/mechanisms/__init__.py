@@ -26,18 +26,6 @@ from .find import register
 from .parameters import Bytes, Duration, Probability, Rate, param
 
 __all__ = [
-    "MS",
-    "SECOND",
-    "US",
-    "Bytes",
-    "Classifier",
-    "CongestionControl",
-    "Duration",
-    "Probability",
-    "Queue",
-    "Rate",
-    "Scheduler",
-    "Source",
-    "param",
+    "MS", "SECOND", "US", "Bytes", "Classifier", "CongestionControl", "Duration", "Probability", "Queue", "Rate", "Scheduler", "Source", "param",
     "register",
-]
+]  # fmt: skip

@@ -33,7 +33,7 @@ class CongestionControl(Mechanism):
     """A congestion control: it says by :attr:`cwnd` how much may be in flight, and by :attr:`pacing_rate` how fast it leaves.
 
     Loss recovery belongs to the transport, which asks for one reduction an episode. For one acknowledgement ``on_ack`` comes first; its
-    ``in_recovery`` is already true if this acknowledgement begins an episode. Then comes ``on_loss``, if one begins.
+    ``in_recovery`` is already true if this acknowledgement begins an episode. ``on_loss`` follows, if one begins.
     """
 
     mss: int
@@ -47,8 +47,8 @@ class CongestionControl(Mechanism):
     pacing_rate: float | None = None
     """The rate at which payload leaves, in bit/s. Set it. ``None``: as soon as the window allows."""
     wants_reduction: bool = False
-    """Set it to true in ``on_ack`` to ask for a reduction without loss or echo. If none goes on, one begins: ``on_loss`` follows, and its
-    ``kind`` is ``asked``. Set it to false there, else the next one begins when this one has ended."""
+    """Set it to true in ``on_ack`` to ask for a reduction without loss or echo. During a reduction it is ignored. Otherwise ``on_loss`` follows, and its
+    ``kind`` is ``asked``. Set it to false there, else the next reduction begins when this one has ended."""
 
     ecn: ClassVar[str] = "classic"
     """How the control uses ECN: ``classic`` (RFC 3168), ``per_packet`` (RFC 8257) or ``l4s`` (RFC 9331)."""
@@ -65,7 +65,7 @@ class CongestionControl(Mechanism):
         """The retransmission timer fired."""
 
     def on_segment_lost(self, lost: _core.LostSegment) -> None:
-        """A segment was marked lost. This comes for each, before the event of the acknowledgement or timeout that marked it."""
+        """A segment was marked lost. Called for each one, before the event of the acknowledgement or timeout that marked it."""
 
     def on_recovered(self, now: int) -> None:
         """The recovery episode is over: all that was outstanding at its start is acknowledged."""
@@ -128,7 +128,7 @@ class Queue(Mechanism):
         raise NotImplementedError("a queue discipline needs `dequeue`")
 
     def on_timer(self, now: int) -> None:
-        """The time of :attr:`timer` has come: set the next one."""
+        """Called at the time of :attr:`timer`: set the next one."""
 
     def drop(self, packet: _core.Packet, *, overlimit: bool = False) -> None:
         """Drops a packet that waits, or the one that arrives: to signal congestion, or as the queue is at its limit."""

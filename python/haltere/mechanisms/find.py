@@ -51,7 +51,7 @@ _prepared: dict[tuple[str, str, str, str, str], tuple[type[Mechanism], Any]] = {
 
 
 def register(cls: type[Mechanism], name: str | None = None) -> str:
-    """Makes a class of this program or notebook known as ``python:NAME`` and returns that. Once more replaces it."""
+    """Makes a class of this program or notebook known as ``python:NAME`` and returns that. A second call replaces it."""
     if not (isinstance(cls, type) and any(issubclass(cls, base) for base, _ in KINDS.values())):
         bases = " or ".join(f"`haltere.{base.__name__}`" for base, _ in KINDS.values())
         raise TypeError(f"register: class must be a subclass of {bases}, got {cls!r}")
@@ -169,16 +169,14 @@ def _module(where: str, folder: str) -> tuple[ModuleType, str, str]:
         file = _file(path.resolve())
         return file.module, file.digest, path.name
     if where.endswith(".py"):
-        raise Refused(
-            "kind", "a file that there is", f"`{where}`", f"its name counts from the folder `{folder or '.'}`"
-        )
+        raise Refused("kind", "a file that exists", f"`{where}`", f"its name counts from the folder `{folder or '.'}`")
     try:
         module = importlib.import_module(where)
     except ModuleNotFoundError as error:
         if error.name != where.split(".")[0] and error.name != where:
             raise _unreadable(where, error) from error
         hint = "it is looked for beside the experiment file and as an installed module"
-        raise Refused("kind", "a module that there is", f"`{where}`", hint) from None
+        raise Refused("kind", "a module that exists", f"`{where}`", hint) from None
     except Exception as error:
         raise _unreadable(where, error) from error
     if where not in _modules:

@@ -47,7 +47,7 @@ def read(message: str | bytes) -> tuple[str, dict[str, Any]]:
     try:
         value = json.loads(message, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"a message must be JSON, got what is none: {error}") from None
+        raise Refused(f"a message must be JSON, got text that is not: {error}") from None
     if not isinstance(value, dict):
         raise Refused(f"a message must be a JSON object, got {_named(value)}")
     do = value.pop("do", None)
@@ -74,43 +74,42 @@ def _named(value: Any) -> str:
     return names.get(type(value)) or (str(value)[:40] if isinstance(value, int | float) else "something else")
 
 
+def number_of(value: Any, name: str, low: float, high: float, *, whole: bool = False, rule: str = "") -> float:
+    """A number within bounds.
+
+    >>> number_of(2, "outage: seconds", 0.01, 600)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not low <= value <= high:
+        rule = rule or f"a {'whole ' if whole else ''}number from {low} to {high}"
+        raise Refused(f"{name} must be {rule}, got {_named(value)}")
+    return float(value)
+
+
 def setup_of(value: Any, count: int = MOST["setups"]) -> int:
     """Which set-up a request means."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
-        raise Refused(f"setup must be a whole number from 0 to {count - 1}, got {_named(value)}")
-    return value
-
-
-def speed_of(value: Any) -> float | None:
-    """Simulated seconds a second; ``None`` for as fast as it goes.
-
-    >>> speed_of("max"), speed_of(5)
-    (None, 5.0)
-    """
-    if value == "max":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= MOST["speed"]:
-        raise Refused(f"speed must be `max` or a number from 0.01 to {MOST['speed']}, got {_named(value)}")
-    return float(value)
+    return int(number_of(value, "setup", 0, count - 1, whole=True))
 
 
 def entry_of(value: Any, experiment: Mapping[str, Any]) -> int:
     """Which traffic entry a request means."""
-    count = len(experiment["traffic"])
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
-        raise Refused(f"entry must be a whole number from 0 to {count - 1}, got {_named(value)}")
-    return value
+    return int(number_of(value, "entry", 0, len(experiment["traffic"]) - 1, whole=True))
 
 
 def seconds_of(value: Any) -> float:
-    """How long an outage lasts.
+    """How long an outage lasts."""
+    return number_of(value, "outage: seconds", 0.01, MOST["outage"])
 
-    >>> seconds_of(2)
-    2.0
+
+def speed_of(value: Any) -> float | None:
+    """Simulated seconds per second; ``None`` for as fast as it goes.
+
+    >>> speed_of("max"), speed_of(5)
+    (None, 5.0)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= MOST["outage"]:
-        raise Refused(f"outage: seconds must be a number from 0.01 to {MOST['outage']}, got {_named(value)}")
-    return float(value)
+    bounds = (0.01, MOST["speed"])
+    rule = f"`max` or a number from {bounds[0]} to {bounds[1]}"
+    return None if value == "max" else number_of(value, "speed", *bounds, rule=rule)
 
 
 def experiment_of(value: Any, allowed: Collection[str] = ()) -> tuple[dict[str, Any], _core.Scenario]:
@@ -122,8 +121,7 @@ def experiment_of(value: Any, allowed: Collection[str] = ()) -> tuple[dict[str, 
         raise Refused(f"experiment must be an object, got {_named(value)}")
     _within_bounds(value)
     try:
-        _without_files(value, "")
-        _only_allowed(value, allowed, "")
+        _checked(value, allowed)
     except RecursionError:
         raise Refused("experiment must be nested less deeply") from None
     try:
@@ -182,41 +180,29 @@ def _within_bounds(value: Mapping[str, Any]) -> None:
             _at_most(f"traffic[{i}]", "count", entry.get("count") if isinstance(entry, dict) else None, "count")
 
 
-def _without_files(value: Any, path: str) -> None:
-    """A page may not name files of this machine: errors would show their first lines."""
-    if isinstance(value, list):
-        for i, one in enumerate(value):
-            _without_files(one, f"{path}[{i}]")
-    if not isinstance(value, dict):
-        return
-    for key, one in value.items():
-        below = f"{path}.{key}" if path else str(key)
-        if key == "file" or (key == "trace" and isinstance(one, str)):
-            raise Refused(
-                f"{below} must be left out in the playground, which reads no files; `haltere run` does", below
-            )
-        _without_files(one, below)
-
-
 #: What begins like the name of a mechanism from outside the tree: a language and a colon.
 _LANGUAGE = re.compile(r"\s*[^\s:]+:")
 #: Keys of an experiment whose values are words for people.
 _WORDS = ("title",)
 
 
-def _only_allowed(value: Any, allowed: Collection[str], path: str) -> None:
-    """A page may not have this machine read code: it names no mechanism from outside the tree but those that are allowed, nor their folder."""
+def _checked(value: Any, allowed: Collection[str], path: str = "") -> None:
+    """A page may not have this machine read files, whose first lines errors would show, nor code: it names no mechanism from outside the
+    tree but those that are allowed, nor their folder."""
     if isinstance(value, list):
         for i, one in enumerate(value):
-            _only_allowed(one, allowed, f"{path}[{i}]")
+            _checked(one, allowed, f"{path}[{i}]")
     elif isinstance(value, dict):
         for key, one in value.items():
             below = f"{path}.{key}" if path else str(key)
+            if key == "file" or (key == "trace" and isinstance(one, str)):
+                rule = "left out in the playground, which reads no files; `haltere run` does"
+                raise Refused(f"{below} must be {rule}", below)
             # A sweep names keys with dots, among them those of files and folders.
             if key in ("source", "sweep"):
                 raise Refused(f"{below} must be left out in the playground", below)
             if below not in _WORDS:
-                _only_allowed(one, allowed, below)
+                _checked(one, allowed, below)
     elif isinstance(value, str) and _LANGUAGE.match(value) and value not in allowed:
         rule = "a mechanism of the tree" + "".join(f" or `{one}`" for one in allowed)
         hint = "`haltere play --allow` adds one"

@@ -181,8 +181,9 @@ def _with_allowed(schema: dict[str, Any], allowed: Sequence[str]) -> dict[str, A
 
 
 def _response(status: http.HTTPStatus, kind: str, body: bytes, **more: str) -> Response:
-    own = {name.replace("_", "-"): value for name, value in more.items()}
-    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **own})
+    headers = Headers(
+        {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **more}
+    )
     return Response(status.value, status.phrase, headers, body)
 
 
@@ -217,7 +218,9 @@ def _browser(name: str) -> Response:
     path = browser.FOLDER / name
     if name not in _BROWSER or not path.is_file():
         return _text(http.HTTPStatus.NOT_FOUND, f"no such file: {name[:80]}")
-    return _response(http.HTTPStatus.OK, _BROWSER[name], path.read_bytes(), Content_Security_Policy=_BROWSER_POLICY)
+    return _response(
+        http.HTTPStatus.OK, _BROWSER[name], path.read_bytes(), **{"Content-Security-Policy": _BROWSER_POLICY}
+    )
 
 
 #: The page's modules, one an idea.

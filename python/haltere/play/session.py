@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import _core
@@ -27,26 +28,12 @@ class Session:
     def __init__(self, tell: Tell, allowed: Collection[str] = ()) -> None:
         self._tell, self._allowed = tell, allowed
         self.setups: list[Setup] = []
-        self._speed: float | None = 1.0
+        self._pace: float | None = 1.0
         #: No step while a set-up is changed, and no change during a step.
         self._lock = asyncio.Lock()
         self._going = asyncio.Event()
         self._progress = _core.Progress()
         self._task: asyncio.Task[None] | None = None
-        self._requests: dict[str, Callable[..., Awaitable[None]]] = {
-            "check": self._check,
-            "open": self._open,
-            "start": self._start,
-            "change": self._change,
-            "join": self._join,
-            "leave": self._leave,
-            "outage": self._outage,
-            "speed": self._set_speed,
-            "pause": self._pause,
-            "resume": self._resume,
-            "stop": self._stop,
-            "export": self._export,
-        }
 
     @property
     def running(self) -> bool:
@@ -57,7 +44,7 @@ class Session:
         """Carries out one request. Raises :class:`Refused`."""
         do, keys = read(message)
         try:
-            await self._requests[do](**keys)
+            await getattr(self, f"_{do}")(**keys)
         except HaltereError as error:
             raise refused(error) from None
 
@@ -73,26 +60,23 @@ class Session:
         await self._tell({"tell": "checked", "setup": index})
 
     async def _open(self, setups: Any) -> None:
-        if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
-            raise Refused(f"open: setups must be a list of 1 to {MOST['setups']} experiments")
         written = []
-        for index, one in enumerate(setups):
+        for index, one in enumerate(_several(setups, "open")):
             with _of(index):
                 written.append(await asyncio.to_thread(opened, one, self._allowed))
                 await self._made(one, 1)
         await self._tell({"tell": "opened", "setups": written})
 
     async def _start(self, setups: Any, speed: Any, seed: Any) -> None:
-        if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
-            raise Refused(f"start: setups must be a list of 1 to {MOST['setups']} experiments")
+        several = _several(setups, "start")
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
             raise Refused("start: seed must be a whole number from 0 to 2^63 - 1")
         pace, made = speed_of(speed), []
-        for index, one in enumerate(setups):
+        for index, one in enumerate(several):
             with _of(index):
                 made.append(await self._made(one, seed))
         await self.stop()
-        self.setups, self._speed, self._progress = made, pace, _core.Progress()
+        self.setups, self._pace, self._progress = made, pace, _core.Progress()
         self._going.set()
         await self._tell({"tell": "started", "setups": [{"flows": one.flows(), "end": one.end} for one in made]})
         self._task = asyncio.create_task(self._go())
@@ -129,8 +113,8 @@ class Session:
         message = {"setup": index, "at": now, "what": what, "experiment": one.experiment, "flows": one.flows()}
         await self._tell({"tell": tell, **message})
 
-    async def _set_speed(self, speed: Any) -> None:
-        self._speed = speed_of(speed)
+    async def _speed(self, speed: Any) -> None:
+        self._pace = speed_of(speed)
 
     async def _pause(self) -> None:
         self._going.clear()
@@ -173,7 +157,7 @@ class Session:
                     before = time.perf_counter()
                 begun = time.perf_counter()
                 # What passed since the last step, but no catching up after a stall.
-                due = math.inf if self._speed is None else min(begun - before, 4 * TICK) * self._speed
+                due = math.inf if self._pace is None else min(begun - before, 4 * TICK) * self._pace
                 before = begun
                 await self._step(min(due, budget))
                 took = time.perf_counter() - begun
@@ -195,15 +179,17 @@ class Session:
         await self._tell({"tell": "samples", "setups": samples})
 
 
-class _of:
+@contextmanager
+def _of(setup: int) -> Iterator[None]:
     """What is refused inside is about that set-up."""
+    try:
+        yield
+    except Refused as error:
+        error.setup = setup
+        raise
 
-    def __init__(self, setup: int) -> None:
-        self._setup = setup
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Refused):
-            error.setup = self._setup
+def _several(setups: Any, do: str) -> list[Any]:
+    if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
+        raise Refused(f"{do}: setups must be a list of 1 to {MOST['setups']} experiments")
+    return setups

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,19 +62,19 @@ def numbers(values: Iterable[float]) -> list[float | None]:
     return out
 
 
+class _Unreadable(Exception):
+    """A figure shows something that cannot be read."""
+
+
 def spec(fig: Figure) -> dict[str, Any] | None:
     """The figure as data, or ``None`` if it shows something that cannot be read."""
-    panels = []
-    columns = 1
-    for axes in fig.axes:
-        if not axes.get_visible() or hasattr(axes, "_colorbar"):
-            continue
-        panel = _panel(axes)
-        if panel is None:
-            return None
-        panels.append(panel)
-        place = axes.get_subplotspec()
-        columns = max(columns, place.get_gridspec().ncols if place else 1)
+    shown = [axes for axes in fig.axes if axes.get_visible() and not hasattr(axes, "_colorbar")]
+    try:
+        panels = [_panel(axes) for axes in shown]
+    except _Unreadable:
+        return None
+    places = [place for axes in shown if (place := axes.get_subplotspec())]
+    columns = max([1, *(place.get_gridspec().ncols for place in places)])
     _name_by_colour(panels)
     if not any(panel["series"] or panel.get("heat") for panel in panels):
         return None
@@ -82,7 +82,7 @@ def spec(fig: Figure) -> dict[str, Any] | None:
     return {"columns": columns, "shared": shared, "panels": panels}
 
 
-def _panel(axes: Axes) -> dict[str, Any] | None:
+def _panel(axes: Axes) -> dict[str, Any]:
     out: dict[str, Any] = {
         "title": axes.get_title("left") or axes.get_title(),
         "x": _axis(axes, "x"),
@@ -94,10 +94,8 @@ def _panel(axes: Axes) -> dict[str, Any] | None:
     if axes.images:
         return _heat(axes, out)
     seen: set[int] = set()
-    readers = (_containers, _lines, _collections, _patches)
-    for read in readers:
-        if not read(axes, out, seen):
-            return None
+    for read in (_containers, _lines, _collections, _patches):
+        read(axes, out, seen)
     for text in axes.texts:
         if text.get_transform() == axes.transData and text.get_text():
             out["texts"].append([*map(float, text.get_position()), text.get_text()])
@@ -128,7 +126,8 @@ def _named(artist: Any) -> str:
     return "" if label.startswith("_") else label
 
 
-def _series(kind: str, name: str, colour: Any, x: Iterable[float], **columns: Any) -> Series:
+def series(kind: str, name: str, colour: Any, x: Iterable[float], **columns: Any) -> Series:
+    """A series as pages take it: columns of numbers, and what else says how it looks."""
     out: Series = {"kind": kind, "name": name, "colour": to_hex(colour), "x": numbers(x)}
     out.update({k: numbers(v) if isinstance(v, list | np.ndarray) else v for k, v in columns.items()})
     return out
@@ -137,7 +136,7 @@ def _series(kind: str, name: str, colour: Any, x: Iterable[float], **columns: An
 # -- containers: bars and whiskers ----------------------------------------------------------------------------------------
 
 
-def _containers(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
+def _containers(axes: Axes, out: dict[str, Any], seen: set[int]) -> None:
     last = ""
     for container in axes.containers:
         if isinstance(container, BarContainer):
@@ -145,17 +144,16 @@ def _containers(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
             seen.update(map(id, bars))
             last = _named(container)
             if bars and getattr(container, "orientation", "vertical") == "horizontal":
-                return False
+                raise _Unreadable
             colour, width = (bars[0].get_facecolor(), float(bars[0].get_width())) if bars else ("k", 0.0)
             middle = [bar.get_x() + bar.get_width() / 2 for bar in bars]
             tops, base = [bar.get_y() + bar.get_height() for bar in bars], [bar.get_y() for bar in bars]
-            out["series"].append(_series("bars", last, colour, middle, y=tops, base=base, width=width))
+            out["series"].append(series("bars", last, colour, middle, y=tops, base=base, width=width))
             if container.errorbar is not None:
                 _whiskers(container.errorbar, last, out, seen)
         elif isinstance(container, ErrorbarContainer):
             data = container.lines[0]
             _whiskers(container, _named(container) or (_named(data) if data else "") or last, out, seen)
-    return True
 
 
 def _whiskers(container: Any, name: str, out: dict[str, Any], seen: set[int]) -> None:
@@ -171,13 +169,13 @@ def _whiskers(container: Any, name: str, out: dict[str, Any], seen: set[int]) ->
             continue
         colour = stroke.get_color()[0] if len(stroke.get_color()) else "k"
         low, high = ([of(s[0][1], s[1][1]) for s in upright] for of in (min, max))
-        out["series"].append(_series("whiskers", name, colour, [s[0][0] for s in upright], lo=low, hi=high))
+        out["series"].append(series("whiskers", name, colour, [s[0][0] for s in upright], lo=low, hi=high))
 
 
 # -- lines, points, rules -------------------------------------------------------------------------------------------------
 
 
-def _lines(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
+def _lines(axes: Axes, out: dict[str, Any], seen: set[int]) -> None:
     for line in axes.lines:
         if id(line) in seen or not line.get_visible():
             continue
@@ -187,7 +185,6 @@ def _lines(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
             _rule(axes, line, x, y, out)
             continue
         out["series"].append(_line(line, x, y))
-    return True
 
 
 def _rule(axes: Axes, line: lines.Line2D, x: Array, y: Array, out: dict[str, Any]) -> None:
@@ -206,45 +203,43 @@ def _line(line: lines.Line2D, x: Array, y: Array) -> Series:
         face = line.get_markerfacecolor()
         colour = line.get_markeredgecolor() if face in ("white", "none", "w") else face
         hollow = face in ("white", "none", "w")
-        return _series("points", _named(line), colour, x, y=y, sign=str(sign), hollow=hollow)
+        return series("points", _named(line), colour, x, y=y, sign=str(sign), hollow=hollow)
     dash, width = line.get_linestyle() not in ("-", "solid"), float(line.get_linewidth())
     extra = {"dash": dash, "width": width, "sign": str(sign)}
     if len(x) > 1 and (np.diff(x[np.isfinite(x)]) < 0).any():
-        return _series("path", _named(line), line.get_color(), x, y=y, **extra)
+        return series("path", _named(line), line.get_color(), x, y=y, **extra)
     kind = "step" if line.get_drawstyle() == "steps-post" else "line"
     x, y = thin(x, y)
-    return _series(kind, _named(line), line.get_color(), x, y=y, **extra)
+    return series(kind, _named(line), line.get_color(), x, y=y, **extra)
 
 
 # -- bands and the rest ---------------------------------------------------------------------------------------------------
 
 
-def _collections(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
+def _collections(axes: Axes, out: dict[str, Any], seen: set[int]) -> None:
     for one in axes.collections:
         if id(one) in seen or not one.get_visible():
             continue
         if isinstance(one, shapes.PolyCollection):
-            if not _areas(axes, one, out):
-                return False
+            _areas(axes, one, out)
         elif isinstance(one, shapes.PathCollection):
             points = np.asarray(one.get_offsets(), dtype=np.float64)
             faces: Any = one.get_facecolor()
             rims: Any = one.get_edgecolor()
             if len(faces) > 1:
-                return False
+                raise _Unreadable
             colour = faces[0] if len(faces) else rims[0]
-            out["series"].append(_series("points", _named(one), colour, points[:, 0], y=points[:, 1], sign="o"))
+            out["series"].append(series("points", _named(one), colour, points[:, 0], y=points[:, 1], sign="o"))
         elif isinstance(one, shapes.LineCollection):
             inks: Any = one.get_color()
             for segment in one.get_segments():
                 points = np.asarray(segment, dtype=np.float64)
-                out["series"].append(_series("path", _named(one), inks[0], points[:, 0], y=points[:, 1], width=1.0))
+                out["series"].append(series("path", _named(one), inks[0], points[:, 0], y=points[:, 1], width=1.0))
         else:
-            return False
-    return True
+            raise _Unreadable
 
 
-def _areas(axes: Axes, one: shapes.PolyCollection, out: dict[str, Any]) -> bool:
+def _areas(axes: Axes, one: shapes.PolyCollection, out: dict[str, Any]) -> None:
     """What ``fill_between`` filled: along the lower edge, then back along the upper.
 
     A band keeps the same places as its line, so that the page shows the interval of the very point that it reads off.
@@ -255,16 +250,15 @@ def _areas(axes: Axes, one: shapes.PolyCollection, out: dict[str, Any]) -> bool:
         points: Any = path.vertices
         half = (len(points) - 3) // 2
         if half < 1 or len(points) != 2 * half + 3:
-            return False
+            raise _Unreadable
         low, high = points[1 : half + 1], points[half + 2 : 2 * half + 2][::-1]
         if not np.allclose(low[:, 0], high[:, 0]):
-            return False
+            raise _Unreadable
         x = low[:, 0]
         lo, hi = np.minimum(low[:, 1], high[:, 1]), np.maximum(low[:, 1], high[:, 1])
         line = _line_of(axes, x, to_hex(colours[0][:3]))
         x, _, lo, hi = thin(x, lo if line is None else line, lo, hi)
-        out["series"].insert(0, _series("area", _named(one), colours[0][:3], x, lo=lo, hi=hi))
-    return True
+        out["series"].insert(0, series("area", _named(one), colours[0][:3], x, lo=lo, hi=hi))
 
 
 def _line_of(axes: Axes, x: Array, colour: str) -> Array | None:
@@ -276,7 +270,7 @@ def _line_of(axes: Axes, x: Array, colour: str) -> Array | None:
     return None
 
 
-def _patches(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
+def _patches(axes: Axes, out: dict[str, Any], seen: set[int]) -> None:
     for one in axes.patches:
         if id(one) in seen or not one.get_visible():
             continue
@@ -284,45 +278,41 @@ def _patches(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
             data: Any = one.get_data()
             values, edges = data[0], data[1]
             x, y = thin(edges, np.append(values, values[-1:]))
-            out["series"].append(_series("step", _named(one), one.get_edgecolor(), x, y=y, width=1.0))
+            out["series"].append(series("step", _named(one), one.get_edgecolor(), x, y=y, width=1.0))
         elif one.get_transform() == axes.get_xaxis_transform() + axes.transData:
             continue
         elif isinstance(one, patches.Polygon) and one.get_data_transform() == axes.transData and one.get_fill():
             points = np.asarray(one.get_xy(), dtype=np.float64)
-            out["series"].append(_series("path", _named(one), one.get_facecolor(), points[:, 0], y=points[:, 1], width=0.0, fill=True))  # fmt: skip
+            out["series"].append(series("path", _named(one), one.get_facecolor(), points[:, 0], y=points[:, 1], width=0.0, fill=True))  # fmt: skip
         elif isinstance(one, patches.Ellipse):
             points = one.get_patch_transform().transform(one.get_path().interpolated(8).vertices)
             out["series"].append(
-                _series("path", _named(one), one.get_edgecolor(), points[:, 0], y=points[:, 1], width=1.2, fill=bool(one.get_fill()))
+                series("path", _named(one), one.get_edgecolor(), points[:, 0], y=points[:, 1], width=1.2, fill=bool(one.get_fill()))
             )  # fmt: skip
         # Shades behind the data (a warm-up) say nothing that could be read off.
-    return True
 
 
-def _heat(axes: Axes, out: dict[str, Any]) -> dict[str, Any] | None:
+def _heat(axes: Axes, out: dict[str, Any]) -> dict[str, Any]:
     image = axes.images[0]
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=np.float64), math.nan)
     if values.ndim != 2 or len(axes.images) > 1:
-        return None
+        raise _Unreadable
     rows = [text for _, text in out["y"].get("ticks", [])]
     columns = [text for _, text in out["x"].get("ticks", [])]
     if values.shape != (len(rows), len(columns)):
-        return None
+        raise _Unreadable
     shades = [[to_hex(tuple(image.cmap(image.norm(v)))) if math.isfinite(v) else "" for v in row] for row in values]
     cells = {(round(t.get_position()[1]), round(t.get_position()[0])): t for t in axes.texts}
-    texts = [[cells[i, j].get_text() if (i, j) in cells else "" for j in range(len(columns))] for i in range(len(rows))]
-    inks = [
-        [to_hex(cells[i, j].get_color()) if (i, j) in cells else "" for j in range(len(columns))]
-        for i in range(len(rows))
-    ]
+
+    def each(of: Callable[[Any], str]) -> list[list[str]]:
+        """What the text of each cell says."""
+        places = [[(i, j) for j in range(len(columns))] for i in range(len(rows))]
+        return [[of(cells[place]) if place in cells else "" for place in row] for row in places]
+
+    texts, inks = each(lambda text: text.get_text()), each(lambda text: to_hex(text.get_color()))
     out["heat"] = {
-        "rows": rows,
-        "columns": columns,
-        "values": [numbers(row) for row in values],
-        "texts": texts,
-        "colours": shades,
-        "inks": inks,
-    }
+        "rows": rows, "columns": columns, "values": [numbers(row) for row in values], "texts": texts, "colours": shades, "inks": inks,
+    }  # fmt: skip
     return out
 
 

@@ -17,13 +17,16 @@ _MOST = 400
 Stacks = list[list[str]]
 
 
-class _Sides:
-    """The neighbours of each place in the column before it and in the column after it."""
+Near = Mapping[str, Sequence[str]]
 
-    def __init__(self, stacks: Sequence[Sequence[str]], beside: Mapping[str, Sequence[str]]) -> None:
-        column = {name: i for i, stack in enumerate(stacks) for name in stack}
-        self.before = {name: [o for o in beside[name] if column[o] == at - 1] for name, at in column.items()}
-        self.after = {name: [o for o in beside[name] if column[o] == at + 1] for name, at in column.items()}
+
+def _sides(stacks: Sequence[Sequence[str]], beside: Near) -> tuple[Near, Near]:
+    """The neighbours of each place in the column before it, and in the column after it."""
+    column = {name: i for i, stack in enumerate(stacks) for name in stack}
+    before, after = (
+        {n: [o for o in beside[n] if column[o] == at + way] for n, at in column.items()} for way in (-1, 1)
+    )
+    return before, after
 
 
 def crossings(stacks: Sequence[Sequence[str]], beside: Mapping[str, Sequence[str]]) -> int:
@@ -33,13 +36,9 @@ def crossings(stacks: Sequence[Sequence[str]], beside: Mapping[str, Sequence[str
     >>> crossings([["a", "b"], ["c", "d"]], beside), crossings([["a", "b"], ["d", "c"]], beside)
     (0, 1)
     """
-    sides = _Sides(stacks, beside)
-    at = _places(stacks)
-    total = 0
-    for stack in stacks:
-        for upper, lower in itertools.combinations(stack, 2):
-            total += _between(sides.after[upper], sides.after[lower], at)
-    return total
+    (_, after), at = _sides(stacks, beside), _places(stacks)
+    pairs = (pair for stack in stacks for pair in itertools.combinations(stack, 2))
+    return sum(_between(after[upper], after[lower], at) for upper, lower in pairs)
 
 
 def ordered(stacks: Sequence[Sequence[str]], beside: Mapping[str, Sequence[str]]) -> Stacks:
@@ -52,11 +51,11 @@ def ordered(stacks: Sequence[Sequence[str]], beside: Mapping[str, Sequence[str]]
     best: Stacks = [list(stack) for stack in stacks]
     if sum(map(len, best)) > _MOST or not (least := crossings(best, beside)):
         return best
-    sides = _Sides(best, beside)
+    sides = _sides(best, beside)
     for start in (best, [stack[::-1] for stack in best[:1]] + best[1:]):
         now = [list(stack) for stack in start]
         for sweep in range(_SWEEPS):
-            _sweep(now, sides, rightwards=sweep % 2 == 0)
+            _sweep(now, sides[sweep % 2], 1 if sweep % 2 == 0 else -1)
             _exchange(now, sides)
             if (found := crossings(now, beside)) < least:
                 best, least = [list(stack) for stack in now], found
@@ -72,23 +71,21 @@ def _between(upper: Sequence[str], lower: Sequence[str], at: Mapping[str, int]) 
     return sum(at[a] > at[b] for a in upper for b in lower)
 
 
-def _sweep(stacks: Stacks, sides: _Sides, *, rightwards: bool) -> None:
+def _sweep(stacks: Stacks, near: Near, way: int) -> None:
     """Sorts each column by the mean place of the neighbours in the column that was sorted before it."""
-    near = sides.before if rightwards else sides.after
     at = _places(stacks)
-    for stack in stacks if rightwards else stacks[::-1]:
+    for stack in stacks[::way]:
         mean = {n: sum(at[o] for o in near[n]) / len(near[n]) if near[n] else at[n] for n in stack}
-        stack.sort(key=lambda name, mean=mean: mean[name])  # type: ignore[misc]
+        stack.sort(key=mean.__getitem__)
         at.update((name, i) for i, name in enumerate(stack))
 
 
-def _exchange(stacks: Stacks, sides: _Sides) -> None:
+def _exchange(stacks: Stacks, sides: tuple[Near, Near]) -> None:
     """Exchanges two places, one above the other, as long as fewer links cross."""
     at = _places(stacks)
 
     def cost(upper: str, lower: str) -> int:
-        each = (sides.before, sides.after)
-        return sum(_between(side[upper], side[lower], at) for side in each)
+        return sum(_between(side[upper], side[lower], at) for side in sides)
 
     better = True
     while better:

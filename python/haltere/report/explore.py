@@ -17,7 +17,7 @@ from ..analysis.measures import Run
 from ..errors import InputError
 from ..runs.results import Results
 from . import inner, plot
-from .charts import MOST_POINTS, numbers, thin
+from .charts import MOST_POINTS, Series, series, thin
 from .document import Choice
 from .timeline import MOST_LINES, Flows, main_link, pick, spread_of
 from .words import short
@@ -53,7 +53,7 @@ def runs(results: Results) -> Choice | None:
     left = len(results.runs) - len(chosen)
     caption = (
         "One run over time, warm-up included. Choose another above; drag to zoom in, double click to zoom out, click a name to hide it. "
-        f"Peaks are kept, else at most {most} places of a line are drawn."
+        f"A line is drawn with at most {most} points; its peaks are kept."
         + (f" {left} more runs are in the results directory (`haltere plot --timeline`)." if left > 0 else "")
     )
     return Choice("run", caption, options)
@@ -156,19 +156,14 @@ def _inner_panels(
     out = []
     for one in inner.of_queue(run, link) if link else []:
         factor, (title, label) = inner.scale(one)[0], _titled(one, f"the queue of {link}")
-        series = [_line("", plot.PALETTE[0], one.at_s, one.values[:, 0] * factor, most)]
-        out.append(_panel(title, label, end, series))
+        out.append(_panel(title, label, end, [_line("", plot.PALETTE[0], one.at_s, one.values[:, 0] * factor, most)]))
     lines = flows.lines() if flows is not None else []
     for one in inner.of_flows(run, flows.names) if flows is not None else []:
         factor, (title, label) = inner.scale(one)[0], _titled(one, "the senders")
         drawn = [(name, one.values[:, own] * factor) for name, own in lines]
-        series = [
-            part
-            for name, some in drawn
-            if np.isfinite(some).any()
-            for part in _band(name, shades[name], one.at_s, some, most)
-        ]
-        out.append(_panel(title, label, end, series))
+        known = [(name, some) for name, some in drawn if np.isfinite(some).any()]
+        bands = [part for name, some in known for part in _band(name, shades[name], one.at_s, some, most)]
+        out.append(_panel(title, label, end, bands))
     return [panel for panel in out if panel]
 
 
@@ -178,37 +173,27 @@ def _titled(one: inner.Inner, of: str) -> tuple[str, str]:
     return f"{one.name} of {of}{': ' if states else ''}{states}", inner.scale(one)[1].replace("\n", " ")
 
 
-def _panel(title: str, label: str, end: float, series: Sequence[Mapping[str, Any]], last: bool = False) -> Panel | None:
-    tops = [v for one in series for v in one.get("hi", one.get("y", [])) if v is not None]
+def _panel(title: str, label: str, end: float, drawn: Sequence[Series]) -> Panel | None:
+    """A panel, if there is anything in it; the caller labels the time."""
+    tops = [v for one in drawn for v in one.get("hi") or one.get("y") or () if v is not None]
     if not tops:
         return None
-    high = max(tops) * 1.06 or 1.0
-    return {
-        "title": title,
-        "x": {"label": "time (s)" if last else "", "log": False, "min": 0, "max": end, "reversed": False},
-        "y": {"label": label, "log": False, "min": 0, "max": high, "reversed": False},
-        "series": list(series),
-        "rules": [],
-        "texts": [],
-    }
+    axis = {"label": "", "log": False, "min": 0, "reversed": False}
+    y = {**axis, "label": label, "max": max(tops) * 1.06 or 1.0}
+    return {"title": title, "x": {**axis, "max": end}, "y": y, "series": list(drawn), "rules": [], "texts": []}
 
 
-def _line(name: str, colour: str, x: Array, y: Array, most: int) -> dict[str, Any]:
+def _line(name: str, colour: str, x: Array, y: Array, most: int) -> Series:
     at, values = thin(x, y, most=most)
-    return {"kind": "line", "name": name, "colour": colour, "x": numbers(at), "y": numbers(values), "width": 1.2}
+    return series("line", name, colour, at, y=values, width=1.2)
 
 
-def _band(name: str, colour: str, x: Array, values: Array, most: int) -> list[dict[str, Any]]:
+def _band(name: str, colour: str, x: Array, values: Array, most: int) -> list[Series]:
     """The line of one flow; of several the median, and a band from the 10th to the 90th percentile."""
     if values.shape[1] == 1:
         return [_line(name, colour, x, values[:, 0], most)]
-    middle, low, high = spread_of(values)
-    at, middle, low, high = thin(x, middle, low, high, most=most)
-    band = {"kind": "area", "name": name, "colour": colour, "x": numbers(at), "lo": numbers(low), "hi": numbers(high)}
-    return [
-        band,
-        {"kind": "line", "name": name, "colour": colour, "x": numbers(at), "y": numbers(middle), "width": 1.2},
-    ]
+    at, middle, low, high = thin(x, *spread_of(values), most=most)
+    return [series("area", name, colour, at, lo=low, hi=high), series("line", name, colour, at, y=middle, width=1.2)]
 
 
 def _summed(rates: Array, lines: Sequence[tuple[str, list[int]]]) -> Array:
@@ -220,18 +205,16 @@ def _summed(rates: Array, lines: Sequence[tuple[str, list[int]]]) -> Array:
     return out
 
 
-def _carried(run: Run, link: str | None) -> list[dict[str, Any]]:
+def _carried(run: Run, link: str | None) -> list[Series]:
     """What the link carried, in front of what it could have carried."""
     carried = run.throughput(link) if link else None
     if carried is None:
         return []
     edges, rate, could = carried
-    step: dict[str, Any] = {"kind": "step", "x": numbers(edges), "width": 1.0}
-    own = {**step, "name": f"all of {link}", "colour": "#000000", "y": numbers([*rate, rate[-1]])}
+    own = series("step", f"all of {link}", "#000000", edges, y=[*rate, rate[-1]], width=1.0)
     if could is None:
         return [own]
-    top = {**step, "name": f"capacity of {link}", "colour": "#9aa2ab", "y": numbers([*could, could[-1]]), "dash": True}
-    return [top, own]
+    return [series("step", f"capacity of {link}", "#9aa2ab", edges, y=[*could, could[-1]], width=1.0, dash=True), own]
 
 
 def _flow_panels(
@@ -250,9 +233,9 @@ def _flow_panels(
     ):
         if title == "Throughput":
             values = _summed(values, lines)
-        series = [one for name, own in lines for one in _band(name, shades[name], x, values[:, own], most)]
-        series = [one for one in [*more, *series] if any(v for v in one.get("y", one.get("hi", ())))]
-        out.append(_panel(title, label, end, series))
+        bands = [one for name, own in lines for one in _band(name, shades[name], x, values[:, own], most)]
+        known = [one for one in [*more, *bands] if any(v for v in one.get("y", one.get("hi", ())))]
+        out.append(_panel(title, label, end, known))
     return [panel for panel in out if panel]
 
 
@@ -261,7 +244,7 @@ def _completion_panels(run: Run, end: float, most: int, shades: Mapping[str, str
     entries = run.completing()
     if not entries:
         return []
-    table, series = run.table("completions"), []
+    table, dots = run.table("completions"), []
     for name in entries:
         own = run.flows.filter(pc.equal(run.flows["group"], name))["flow"].combine_chunks().cast(pa.string())
         rows = table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=own))
@@ -271,9 +254,8 @@ def _completion_panels(run: Run, end: float, most: int, shades: Mapping[str, str
         if known.any():
             x, y = thin(at[known], took[known], most=most)
             named = f"{name}: completion"
-            dots = {"kind": "points", "name": named, "colour": shades[named], "sign": "o"}
-            series.append({**dots, "x": numbers(x), "y": numbers(y)})
-    panel = _panel("Flow completion time, at the start of the flow", "ms", end, series)
+            dots.append(series("points", named, shades[named], x, y=y, sign="o"))
+    panel = _panel("Flow completion time, at the start of the flow", "ms", end, dots)
     return [panel] if panel else []
 
 
@@ -296,10 +278,9 @@ def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, shades:
                 edges = np.linspace(0, at[-1], min(200, len(at)))
                 per_s = np.diff(np.interp(edges, at, total)) / np.diff(edges)
                 named = f"{what} at {link}"
-                step = {"kind": "step", "name": named, "colour": shades[named], "width": 1.2, "dash": dash}
-                events.append({**step, "x": numbers(edges[:-1]), "y": numbers(per_s)})
+                events.append(series("step", named, shades[named], edges[:-1], y=per_s, width=1.2, dash=dash))
     out = [
-        _panel("Queue" if len(links) > 1 else f"Queue of {links[0]}", "packets", end, waiting, last=not events),
-        _panel("Drops, and marks (dashed)", "packets/s", end, events, last=True),
+        _panel("Queue" if len(links) > 1 else f"Queue of {links[0]}", "packets", end, waiting),
+        _panel("Drops, and marks (dashed)", "packets/s", end, events),
     ]
     return [panel for panel in out if panel]

@@ -20,6 +20,10 @@ from ..runs.results import Results
 from . import look, plot, words
 from .timeline import main_link
 
+Points = list[tuple[Point, list[Run]]]
+#: What draws a figure: the figure and its caption, or nothing.
+Drawn = tuple[Any, str] | None
+Maker = Callable[[Points], Drawn]
 # Panels of one figure, lines of one panel and bars beyond which a figure cannot be read.
 MOST_PANELS, MOST_LINES, MOST_BARS = 6, 8, 12
 
@@ -36,35 +40,22 @@ def draw(
     if not points:
         return []
     folder = results.directory / "figures"
-    save = partial(plot.save, svg=svg, pdf=pdf)
     if link is None and len(points) > MOST_BARS and len(results.points[0].labels) > 0:
         return _over_axes(results, points, folder, svg=svg, prints=pdf)
-    makers: list[tuple[str, Callable[[list[tuple[Point, list[Run]]], Path, Save], str]]] = [
-        ("goodput", _goodput_figure),
-        ("rates", _rates_figure),
-        *((one.name, partial(_distribution_figure, one)) for one in _DISTRIBUTIONS[:-1]),
-        ("queue", _queue_figure),
-        (_DISTRIBUTIONS[-1].name, partial(_distribution_figure, _DISTRIBUTIONS[-1])),
+    distributions: list[tuple[str, Maker]] = [(one.name, partial(_distribution_figure, one)) for one in _DISTRIBUTIONS]
+    makers = [
+        ("goodput", _goodput_figure), ("rates", _rates_figure), *distributions[:-1], ("queue", _queue_figure), distributions[-1],
         ("heat", _heat_figure),
-    ]
+    ]  # fmt: skip
     if link is not None:
         links = points[0][1][0].watched() if link == "all" else [link]
         makers = [(f"queue-{re.sub('[^A-Za-z0-9_.-]+', '-', one)}", partial(_queue_figure, link=one)) for one in links]
-    out = []
-    for name, make in makers:
-        paths: list[Path] = []
-        caption = make(points, folder / name, partial(_saved, save, paths))
-        if caption:
-            out.append((caption, paths))
-    return out
-
-
-def _saved(save: Callable[[Any, Path], list[Path]], into: list[Path], fig: Any, stem: Path) -> None:
-    into += save(fig, stem)
+    made = [(name, drawn) for name, make in makers if (drawn := make(points)) is not None]
+    return [(caption, plot.save(fig, folder / name, svg=svg, pdf=pdf)) for name, (fig, caption) in made]
 
 
 def _over_axes(
-    results: Results, points: list[tuple[Point, list[Run]]], folder: Path, *, svg: bool, prints: bool
+    results: Results, points: Points, folder: Path, *, svg: bool, prints: bool
 ) -> list[tuple[str, list[Path]]]:
     """The metrics over the axes of the sweep. Without ``prints`` only their data is written, from which the page draws."""
     from . import over
@@ -89,57 +80,50 @@ def _over_axes(
     return out
 
 
-Save = Callable[[Any, Path], None]
-
-
-def _panels(count: int, height: float = 2.0) -> tuple[Any, list[Any]]:
+def _panels(count: int) -> tuple[Any, list[Any]]:
     columns = look.now().columns(1 if count < 4 else 2)
-    rows = math.ceil(count / columns)
-    fig, panels = plot.figure(rows, columns, height=max(2.8, height * rows + 0.5), share=True)
-    for spare in panels[count:]:
-        spare.set_visible(False)
-    for axes in panels[max(0, count - columns) : count]:
+    fig, panels = plot.panels(count, columns, row=2.0, least=2.8, share=True)
+    for axes in panels[-columns:]:
         axes.set_xlabel("time (s)")
         axes.tick_params(labelbottom=True)
-    return fig, panels[:count]
+    return fig, panels
 
 
 def _more(points: Sequence[Any], most: int) -> str:
     return f" The first {most} of {len(points)} points." if len(points) > most else ""
 
 
-def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
+def _goodput_figure(points: Points) -> Drawn:
     shown = points[:MOST_BARS]
     classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
     if len(shown) * len(classes) < 2:
-        return ""
+        return None
     series = {}
     for name in classes:
         per_flow: list[Mean | None] = [metrics.mean_of(runs, "goodput_flow", name) for _, runs in shown]
         if any(value is not None for value in per_flow):
             series[name] = per_flow
     if not series:
-        return ""
+        return None
     fig, (axes,) = plot.figure(height=3.2 if len(shown) > 3 else 2.8)
     every = [point for point, _ in points]
     plot.bars(axes, [words.short(point, every) if len(points) > 1 else "" for point, _ in shown], series)
     axes.set_ylabel(metrics.METRICS["goodput_flow"].heading)
     plot.legend(fig, axes)
-    save(fig, stem)
-    return "Mean goodput of a flow, with 95 % intervals over the seeds." + _more(points, MOST_BARS)
+    return fig, "Mean goodput of a flow, with 95 % intervals over the seeds." + _more(points, MOST_BARS)
 
 
-def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
+def _rates_figure(points: Points) -> Drawn:
     shown = [(point, runs) for point, runs in points[:MOST_PANELS] if runs[0].rate_series(None) is not None]
     if not shown:
-        return ""
+        return None
     classes = list(
         dict.fromkeys(
             name for _, runs in shown for name, own in runs[0].classes().items() if not runs[0].come_and_go(own)
         )
     )
     if not classes:
-        return ""  # rows of flows that come and go hold no bytes over time
+        return None  # rows of flows that come and go hold no bytes over time
     shades = plot.colours(classes)
     fig, panels = _panels(len(shown))
     every = [point for point, _ in points]
@@ -157,19 +141,18 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save)
         axes.set_ylabel("Mbit/s a flow")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     plot.legend(fig, panels)
-    save(fig, stem)
-    return (
+    return fig, (
         "Throughput of a flow over time, counted when bytes reach the receiver: mean over flows and seeds, band from the lowest seed to the highest."
         + _more(points, MOST_PANELS)
     )
 
 
-def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save, link: str | None = None) -> str:
+def _queue_figure(points: Points, link: str | None = None) -> Drawn:
     """The queue of one link in every panel: of that link, or of the one that all points used most."""
     shown = [(p, runs) for p, runs in points[:MOST_PANELS] if runs[0].watched() and len(runs[0].table("queue_series"))]
     # Every panel empty: bursts between two samples, of which a figure of samples knows nothing.
     if not any(runs[0].table("queue_series")["packets"].to_numpy().any() for _, runs in shown):
-        return ""
+        return None
     one = main_link([runs[0] for _, runs in shown], link)
     fig, panels = _panels(len(shown))
     for axes, (point, runs) in zip(panels, shown, strict=True):
@@ -183,12 +166,11 @@ def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save,
         axes.margins(x=0.01)
         axes.set_ylabel("packets")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
-    save(fig, stem)
     which = ("" if link else ", the link that was used most") if one else ", in each panel the link that was used most"
     more = (
         " `haltere plot --link all` draws the others." if one and not link and len(shown[0][1][0].watched()) > 1 else ""
     )
-    return (
+    return fig, (
         f"Packets waiting{f' at {one}' if one else ''}{which}: mean over the seeds, band from lowest to highest.{more}"
         + _more(points, MOST_PANELS)
     )
@@ -216,7 +198,7 @@ _DISTRIBUTIONS = (
     _Distribution("fct", Run.completing, _completed, "flow completion time (ms)", "flows",
                   "flow completion times over all seeds, of flows that started after the warm-up and ended"),
     _Distribution("page-load", lambda run: workloads.entries(run, "web"), workloads.load_s, "page load time (s)", "pages",
-                  "page load times over all seeds, of pages that were asked for after the warm-up and loaded"),
+                  "page load times over all seeds, of pages that were requested after the warm-up and loaded"),
     _Distribution("video-bitrate", lambda run: workloads.entries(run, "video"), workloads.bitrates_mbit, "bitrate of a segment (Mbit/s)",
                   "segments", "the bitrates of the segments of video over all seeds", log=False),
     _Distribution("mos", lambda run: workloads.entries(run, "voip"), workloads.scores, "mean opinion score of a call", "calls",
@@ -228,7 +210,7 @@ _DISTRIBUTIONS = (
 )  # fmt: skip
 
 
-def _distribution_figure(what: _Distribution, points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
+def _distribution_figure(what: _Distribution, points: Points) -> Drawn:
     """A panel a part, a line a point."""
     every, shown = [point for point, _ in points], points[:MOST_LINES]
     drawn = []
@@ -239,7 +221,7 @@ def _distribution_figure(what: _Distribution, points: list[tuple[Point, list[Run
             drawn.append((part, known))
     drawn = drawn[:MOST_PANELS]
     if not drawn:
-        return ""
+        return None
     fig, panels = plot.figure(len(drawn), 1, height=max(2.8, 2.4 * len(drawn) + 0.4))
     for axes, (part, known) in zip(panels, drawn, strict=True):
         for (point, values), colour in zip(known, plot.PALETTE, strict=False):
@@ -253,18 +235,15 @@ def _distribution_figure(what: _Distribution, points: list[tuple[Point, list[Run
         plot.title(axes, part if len(drawn) > 1 or what.name == "sojourn" else "")
     if len(shown) > 1:
         plot.legend(fig, panels, 4)
-    save(fig, stem)
-    return f"Distribution of {what.about}." + _more(points, MOST_LINES)
+    return fig, f"Distribution of {what.about}." + _more(points, MOST_LINES)
 
 
-def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
+def _heat_figure(points: Points) -> Drawn:
     """A map of the two axes of a sweep: of pings, if every point has some."""
     from . import over
 
     data = over.Data.of([(point, runs) for point, runs in points])
     if len(data.axes) != 2 or len(data.varying()) != 2:
-        return ""
+        return None
     one = metrics.METRICS["ping_p95" if all(len(runs[0].ping_ms()) for _, runs in points) else "goodput"]
-    fig, caption = over.drawn(data, over.Ask(one.name, x=data.axes[1], by=data.axes[0], kind="heat"))
-    save(fig, stem)
-    return caption
+    return over.drawn(data, over.Ask(one.name, x=data.axes[1], by=data.axes[0], kind="heat"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..analysis.measures import Run
+from ..analysis.measures import Grid, Run
 
 Array = NDArray[np.float64]
 #: Variables that are instants, which grow with time: no panel shows them.
@@ -37,15 +37,15 @@ class Inner:
 
 def of_queue(run: Run, link: str) -> list[Inner]:
     """The variables of the queue of a link, those that change first."""
-    return _variables(run, "queue_state", "link", {link: 0})[:OF_QUEUE]
+    return _variables(run, "queue_state", "link", [link])[:OF_QUEUE]
 
 
 def of_flows(run: Run, flows: Sequence[str]) -> list[Inner]:
     """The variables of the senders of these flows, one series a flow, those that change first."""
-    return _variables(run, "flow_state", "flow", {flow: i for i, flow in enumerate(flows)})[:OF_SENDERS]
+    return _variables(run, "flow_state", "flow", flows)[:OF_SENDERS]
 
 
-def _variables(run: Run, table: str, column: str, series: Mapping[str, int]) -> list[Inner]:
+def _variables(run: Run, table: str, column: str, series: Sequence[str]) -> list[Inner]:
     if not run.experiment.asked("state"):
         return []
     rows = run.table(table)
@@ -55,10 +55,8 @@ def _variables(run: Run, table: str, column: str, series: Mapping[str, int]) -> 
     out = []
     for name, unit in (kind for kind in kinds if kind[0] not in _INSTANTS):
         some = rows.filter(pc.and_(pc.equal(text["variable"], name), pc.equal(text["unit"], unit)))
-        times, place = np.unique(some["at_ns"].to_numpy(), return_inverse=True)
-        values = np.full((len(times), len(series)), np.nan)
-        values[place, [series[one] for one in some[column].cast(pa.string()).to_pylist()]] = some["value"].to_numpy()
-        out.append(Inner(str(name), str(unit), times * 1e-9, values))
+        grid = Grid(some, column, series)
+        out.append(Inner(str(name), str(unit), grid.at_s, grid.of(some["value"].to_numpy())))
     return sorted(out, key=lambda one: not _changes(one.values))
 
 

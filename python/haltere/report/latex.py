@@ -51,7 +51,7 @@ def table(one: Table) -> str:
     return "\n".join(
         [
             "% \\usepackage{booktabs}",
-            r"\begin{table}", r"\centering", rf"\caption{{{escaped(one.title)}.{note}}}", rf"\label{{tab:{one.name}}}",
+            r"\begin{table}", r"\centering", rf"\caption{{{escaped(one.title)}.{note}}}", rf"\label{{tab:{one.name}}}", r"\medskip",
             rf"\begin{{tabular}}{{{form}}}", r"\toprule", line([escaped(name) for name in one.columns]), r"\midrule",
             *(line([cell(str(text)) for text in row]) for row in one.rows), r"\bottomrule", r"\end{tabular}", r"\end{table}", "",
         ]

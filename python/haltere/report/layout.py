@@ -10,9 +10,9 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from .crossings import ordered
-from .network import Link, Node
 
 _CHAR, _LINE, _ROW, _RIM = 6.1, 14.0, 74.0, 16.0
 # A label breaks into lines of about this many characters.
@@ -29,6 +29,39 @@ text { font: 11.5px system-ui, "DejaVu Sans", sans-serif; fill: var(--ink, #1d21
 """
 
 Place = tuple[float, float]
+
+
+@dataclass
+class Node:
+    """A node, or ``count`` alike."""
+
+    name: str
+    label: str
+    count: int = 1
+    host: bool = True
+    layer: int | None = None
+    """Its column from 0 on the left, if the topology says; otherwise it follows from the links."""
+
+
+@dataclass
+class Link:
+    """A link: what it says in the middle, and what waits in front of it at each end (nothing if the queue is the usual one)."""
+
+    start: str
+    end: str
+    label: str
+    queue: str = ""
+    back_queue: str = ""
+    watched: bool = False
+
+
+@dataclass
+class Network:
+    """What is drawn."""
+
+    nodes: list[Node]
+    links: list[Link]
+    traffic: list[str] = field(default_factory=list)
 
 
 def columns(

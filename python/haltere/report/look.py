@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matplotlib import font_manager
+from matplotlib import font_manager, image
 from matplotlib.backends import backend_agg, backend_mixed, backend_pgf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..errors import InputError, nearest
+from . import latex
 
 #: The formats of figures, in the order in which they are written.
 FORMATS = ("png", "pdf", "svg", "pgf")
@@ -108,6 +109,8 @@ def finish(fig: Figure) -> None:
             axes.set_ylabel(look.y_label)
 
 
+#: A dollar sign that Matplotlib takes for the border of math.
+_DOLLAR = re.compile(r"(?<!\\)\$")
 # Matplotlib's renderers have no types.
 _PGF: Any = backend_pgf.RendererPgf
 _AGG: Any = backend_agg.RendererAgg
@@ -122,8 +125,29 @@ class _Pgf(_PGF):  # type: ignore[misc]
         self._widths = _AGG(1, 1, figure.dpi)
 
     def draw_text(self, gc: Any, x: float, y: float, s: str, *rest: Any, **more: Any) -> None:
-        plain = s if "$" in s else re.sub(r"([_&#])", r"\\\1", s)
+        # Text between two dollars is math for Matplotlib and for TeX.
+        parts = _DOLLAR.split(s)
+        plain = "$".join(one if i % 2 else latex.escaped(one) for i, one in enumerate(parts if len(parts) % 2 else [s]))
         super().draw_text(gc, x, y, plain, *rest, **more)
+
+    def draw_image(self, gc: Any, x: float, y: float, im: Any, transform: Any = None) -> None:
+        """As Matplotlib's, which asks TeX for the command first."""
+        height, width = im.shape[:2]
+        inch = 1.0 / self.dpi
+        move, size = (1.0, 0.0, 0.0, 1.0, x * inch, y * inch), (width * inch, height * inch)
+        if transform is not None:
+            a, b, c, d, e, f = transform.frozen().to_values()
+            move, size = (a * inch, b * inch, c * inch, d * inch, (e + x) * inch, (f + y) * inch), (1.0, 1.0)
+        stem = Path(self.fh.name)
+        picture = stem.with_name(f"{stem.stem}-img{self.image_counter}.png")
+        self.image_counter += 1
+        image.imsave(picture, im[::-1])
+        self.fh.write("\\begin{pgfscope}%\n")
+        self._print_pgf_clip(gc)
+        self.fh.write("\\pgfsys@transformcm{{{:f}}}{{{:f}}}{{{:f}}}{{{:f}}}{{{:f}in}}{{{:f}in}}%\n".format(*move))
+        smooth = str(transform is None).lower()
+        shown = f"\\pgfimage[interpolate={smooth},width={size[0]:f}in,height={size[1]:f}in]{{{picture.name}}}"
+        self.fh.write(f"\\pgftext[left,bottom]{{{shown}}}%\n\\end{{pgfscope}}%\n")
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         out: tuple[float, float, float] = self._widths.get_text_width_height_descent(s, prop, ismath)

@@ -163,60 +163,39 @@ def axis_number(value: Any) -> tuple[float, str] | None:
 # -- values ---------------------------------------------------------------------------------------------------------------
 
 
+Each = Callable[[Run, str | None], Array]
+
+
 @dataclass(frozen=True)
 class _Value:
     """A value of a run, and what an axis says of it."""
 
     label: str
-    of: Callable[[Run, str | None], float]
-    """The value of a run, or of a part of it."""
-    each: Callable[[Run, str | None], Array]
-    """Every single value: of a distribution."""
+    each: Each
+    """Every single value of a run, or of a part of it: of a distribution."""
+
+    def of(self, run: Run, part: str | None) -> float:
+        """The mean of a run, or of a part of it."""
+        values = self.each(run, part)
+        return float(np.mean(values)) if len(values) else math.nan
 
 
 #: Parts of a run that may be an axis, each with the kinds of parts that metrics have.
 _SPLIT = {"traffic": ("traffic", "class"), "class": ("class", "traffic"), "link": ("link",)}
 
 
-def _part_of(y: str) -> str:
-    """What a value may be taken of."""
-    if y.partition(".")[0] in ("fct", "slowdown", "flow", "page_load", "call_mos"):
-        return "traffic"
-    return metrics.METRICS[y].part if y in metrics.METRICS else ""
-
-
-def _value(name: str, run: Run) -> _Value:
-    head = name.partition(".")[0]
-    if head in _SINGLE:
-        label, each = _single(name, run)
-        return _Value(label, lambda one, part: float(np.mean(v)) if len(v := each(one, part)) else math.nan, each)
-    known = metrics.known(run.scenario)
-    if head in known:
-        one = known[head]
-        factor, unit = one.printed
-        label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit and unit not in one.row else ''}"
-
-        def of(run: Run, part: str | None) -> float:
-            return factor * metrics.named(run, name if part is None else f"{head}.{part}")
-
-        return _Value(label, of, lambda run, part: np.array([of(run, part)]))
-    table, dot, column = name.partition(".")
-    if not dot:
-        metrics.check([name], "plot: --y", run.scenario)
-    return _column(table, column, run)
-
-
-def _of(kind: str, measure: Callable[[Run, str], Array]) -> Callable[[Run, str | None], Array]:
+def _of(kind: str, measure: Callable[[Run, str], Array]) -> Each:
     """The single values of the traffic entries of a kind, or of the one that is named."""
 
     def each(run: Run, group: str | None) -> Array:
         parts = [measure(run, one) for one in workloads.entries(run, kind) if group in (None, one)]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return np.concatenate([np.empty(0), *parts])
 
     return each
 
 
-_SINGLE: dict[str, tuple[str, Callable[[Run, str | None], Array]]] = {
+#: Values of which a run has many: what an axis says of them, and the values.
+_SINGLE: dict[str, tuple[str, Each]] = {
     "page_load": ("page load time (s)", _of("web", workloads.load_s)),
     "call_mos": ("mean opinion score of a call", _of("voip", workloads.scores)),
     "pings": ("ping round-trip time (ms)", lambda run, _: run.ping_ms()),
@@ -226,33 +205,50 @@ _SINGLE: dict[str, tuple[str, Callable[[Run, str | None], Array]]] = {
 }
 
 
-def _single(name: str, run: Run) -> tuple[str, Callable[[Run, str | None], Array]]:
+def _part_of(y: str) -> str:
+    """What a value may be taken of."""
+    head = y.partition(".")[0]
+    return "traffic" if head in _SINGLE and head != "pings" else metrics.METRICS[y].part if y in metrics.METRICS else ""
+
+
+def _value(name: str, run: Run) -> _Value:
+    head, dot, rest = name.partition(".")
+    known = metrics.known(run.scenario)
+    if head in _SINGLE:
+        return _single(name, run)
+    if head in known:
+        one = known[head]
+        factor, unit = one.printed
+        label = f"{one.row}{' of ' + rest if dot else ''}{f' ({unit})' if unit and unit not in one.row else ''}"
+        return _Value(label, lambda run, part: np.array([factor * metrics.named(run, name if part is None else f"{head}.{part}")]))  # fmt: skip
+    if not dot:
+        metrics.check([name], "plot: --y", run.scenario)
+    return _column(head, rest, run)
+
+
+def _single(name: str, run: Run) -> _Value:
     """The single values of that name; what follows a dot is a traffic entry or a kind of traffic."""
     head, dot, of = name.partition(".")
     label, each = _SINGLE[head]
     if not dot:
-        return label, each
+        return _Value(label, each)
     chosen = _chosen(name, run)
+    what, bracket, unit = label.partition(" (")
 
     def some(run: Run, part: str | None) -> Array:
-        return np.concatenate([each(run, one) for one in chosen if part in (None, one)] or [np.empty(0)])
+        return np.concatenate([np.empty(0), *(each(run, one) for one in chosen if part in (None, one))])
 
-    what, bracket, unit = label.partition(" (")
-    return f"{what} of {of}{bracket}{unit}", some
+    return _Value(f"{what} of {of}{bracket}{unit}", some)
 
 
 def _chosen(name: str, run: Run) -> list[str]:
     """The traffic entries that what follows the dot names, by their own name or by their kind."""
     head, _, of = name.partition(".")
-    entries = {one.name: one.kind for one in run.experiment.traffic}
+    entries = {} if head == "pings" else {one.name: one.kind for one in run.experiment.traffic}
     chosen = [entry for entry, kind in entries.items() if of in (entry, kind)]
-    if not chosen or head == "pings":
-        known = (
-            ", ".join(f"`{head}.{one}`" for one in dict.fromkeys((*entries, *entries.values())))
-            if head != "pings"
-            else ""
-        )
-        raise InputError(f"plot: --y must be `{head}`{' or one of ' if known else ''}{known}, got `{name}`")
+    if not chosen:
+        others = ", ".join(f"`{head}.{one}`" for one in dict.fromkeys((*entries, *entries.values())))
+        raise InputError(f"plot: --y must be `{head}`{' or one of ' if others else ''}{others}, got `{name}`")
     return chosen
 
 
@@ -269,21 +265,17 @@ def _column(table: str, column: str, run: Run) -> _Value:
     if column not in names:
         rule = f"name a column of `{table}` ({', '.join(names)})"
         raise InputError(f"plot: --y must {rule}, got `{column}`{nearest(column, names)}")
-
     # Times are read in milliseconds.
-    scale, label = (
-        (1e-6, f"{table}.{column.removesuffix('_ns')} (ms)") if column.endswith("_ns") else (1.0, f"{table}.{column}")
-    )
+    time = column.endswith("_ns")
 
     def each(one: Run, _: str | None) -> Array:
-        data = one.table(table)[column]
         try:
-            values = np.asarray(data.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+            values = one.table(table)[column].cast("float64").to_numpy(zero_copy_only=False)
         except (ValueError, TypeError, NotImplementedError):
             raise InputError(f"plot: --y must name a column of numbers, got `{table}.{column}`") from None
-        return _known(values) * scale
+        return _known(np.asarray(values, dtype=np.float64)) * (1e-6 if time else 1.0)
 
-    return _Value(label, lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each)
+    return _Value(f"{table}.{column.removesuffix('_ns')}{' (ms)' if time else ''}", each)
 
 
 # -- figures --------------------------------------------------------------------------------------------------------------
@@ -301,33 +293,29 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
     """The figure and its caption."""
     data = data.split(ask)
     value = _value(ask.y, data.cases[0].runs[0])
+    if not any(len(_known(value.each(run, case.part))) for case in data.cases for run in case.runs):
+        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, which none of them has")
     kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y.partition(".")[0] in _SINGLE else "line")
     axes = _axes(data, ask, kind)
     facets = data.values(axes["facet"]) if axes["facet"] else [None]
     if len(facets) > MOST_PANELS:
         raise InputError(f"plot: --facet must have at most {MOST_PANELS} values, got {len(facets)}")
     columns = look.now().columns(1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3)
-    rows = math.ceil(len(facets) / columns)
-    fig, panels = plot.figure(
-        rows, columns, width=7.2 if columns < 3 else 9.0, height=max(3.0, 2.5 * rows + 0.5), share=kind != "heat"
-    )
-    for spare in panels[len(facets) :]:
-        spare.set_visible(False)
-    for panel, facet in zip(panels, facets, strict=False):
+    width = 7.2 if columns < 3 else 9.0
+    fig, panels = plot.panels(len(facets), columns, width=width, least=3.0, share=kind != "heat")
+    for panel, facet in zip(panels, facets, strict=True):
         cases = [
             case for case in data.cases if facet is None or swept(case.labels.get(axes["facet"] or "")) == swept(facet)
         ]
         _DRAWERS[kind](_On(panel, data, cases, value, axes, ask))
         if facet is not None:
             plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
-    if not any(panel.has_data() for panel in panels):
-        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, of which there is none")
     if kind in ("line", "bar", "box") and not ask.log_y:
         panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
-    for i, panel in enumerate(panels[: len(facets)]):
+    for i, panel in enumerate(panels):
         if kind != "heat" and i + columns < len(facets):
             panel.set_xlabel("")
-    if kind != "heat" and (names := panels[0].get_legend_handles_labels()[1]):
+    if kind not in ("heat", "box") and (names := panels[0].get_legend_handles_labels()[1]):
         plot.legend(fig, panels[0], 5 if len(names) == 5 else 4)
     return fig, _caption(data, value, axes, kind)
 
@@ -348,7 +336,7 @@ def _axes(data: Data, ask: Ask, kind: Kind) -> dict[str, str | None]:
             free.remove(few[0])
     for what in needs:
         if out[what] is None:
-            raise InputError(f"plot: --{what} must name an axis of the sweep, got none; what was swept: nothing more")
+            raise InputError(f"plot: --{what} must name an axis of the sweep, got none; no swept axis is left")
     return out
 
 

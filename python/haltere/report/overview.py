@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import kinds
@@ -47,14 +47,6 @@ def _columns(scenarios: Iterable[Record], table: str) -> list[metrics.Metric]:
     return list({one.name: one for scenario in scenarios for one in metrics.in_table(table, scenario)}.values())
 
 
-def _traffic(point: Record) -> Iterable[tuple[list[str], Record]]:
-    return (([group, str(of["flows"])], of) for group, of in point["traffic"].items())
-
-
-def _links(point: Record) -> Iterable[tuple[list[str], Record]]:
-    return (([link], of) for link, of in point["links"].items())
-
-
 def _completions(point: Record) -> Iterable[tuple[list[str], Record]]:
     for group, sizes in point.get("completions", {}).items():
         for size, of in sizes.items():
@@ -63,9 +55,9 @@ def _completions(point: Record) -> Iterable[tuple[list[str], Record]]:
             yield [group, size, str(of["flows"]), str(of["unfinished"])], of
 
 
-def _entries(key: str) -> Parts:
-    """Of tables with one row a traffic entry."""
-    return lambda point: (([group], of) for group, of in point.get(key, {}).items())
+def _each(key: str) -> Parts:
+    """Of tables with one row a point and link or traffic entry."""
+    return lambda point: (([name], values) for name, values in point.get(key, {}).items())
 
 
 def _whole(key: str) -> Parts:
@@ -73,17 +65,33 @@ def _whole(key: str) -> Parts:
     return lambda point: [([], point.get(key, {}))]
 
 
-def _each(key: str) -> Parts:
-    """Of tables with one row a point and link or traffic entry."""
-    return lambda point: (([name], values) for name, values in point.get(key, {}).items())
+@dataclass(frozen=True)
+class _Spec:
+    """A table of the report: its name, its title, the columns in front of the metrics, and the rows of a point."""
+
+    name: str
+    title: str
+    first: tuple[str, ...]
+    parts: Parts
+    left: int = 1
+    """How many of these columns are text."""
 
 
-#: Tables of delays: the key of the summary, the table, and its title.
-_DELAYS = (
-    ("sojourn_ms", "sojourn", "Sojourn times (ms)"),
-    ("rtt_ms", "rtt", "Round-trip times of TCP (ms)"),
-    ("one_way_ms", "one_way", "One-way delays of UDP (ms)"),
-)
+_CLASSES = "classes"
+#: The tables in their order.
+_TABLES = (
+    _Spec("traffic", "Traffic", ("traffic", "flows"), lambda point: (([name, str(of["flows"])], of) for name, of in point["traffic"].items())),
+    _Spec(_CLASSES, "Traffic by control", ("flows of", "flows"), _whole("")),
+    _Spec("links", "Watched links", ("link",), _each("links")),
+    _Spec("completions", "Flow completion times", ("traffic", "size", "flows of a run", "unfinished in all runs"), _completions, 2),
+    *(_Spec(one.table, one.title, ("traffic",), _each(one.table)) for one in kinds.WORKLOADS),
+    _Spec("sojourn", "Sojourn times (ms)", ("link",), _each("sojourn_ms")),
+    _Spec("rtt", "Round-trip times of TCP (ms)", ("traffic",), _each("rtt_ms")),
+    _Spec("one_way", "One-way delays of UDP (ms)", ("traffic",), _each("one_way_ms")),
+    _Spec("ping", "Ping round-trip time (ms)", (), _whole("ping_ms"), 0),
+    _Spec("own", "Custom metrics", (), _whole("own"), 0),
+    _Spec("run", "Whole runs", (), _whole("run"), 0),
+)  # fmt: skip
 
 
 def tables(results: Results, *, marked: bool = True) -> list[Table]:
@@ -99,48 +107,28 @@ def tables(results: Results, *, marked: bool = True) -> list[Table]:
     # Columns differ with what is measured, which is mostly the same at all points.
     scenarios = list({repr(point.scenario.get("measure")): point.scenario for point in results.points}.values())
 
-    def table(name: str, title: str, first: list[str], left: int, parts: Parts, always_named: bool = False) -> Table:
-        naming, shown = named or always_named, _columns(scenarios, name)
+    def table(one: _Spec) -> Table:
+        if one.name == _CLASSES:
+            return _classes(results, one, named)
+        naming, shown = named or not one.left, _columns(scenarios, one.name)
 
         def rows_of(some: Sequence[Record]) -> list[list[str]]:
             return [
-                [*([one["name"]] if naming else []), *cells, *_cells(shown, values)]
-                for one in some
-                for cells, values in parts(one)
+                [*([point["name"]] if naming else []), *cells, *_cells(shown, values)]
+                for point in some
+                for cells, values in one.parts(point)
             ]
 
-        rows = rows_of(shown_points)
-        columns = [*(["point"] if naming else []), *first, *(one.heading for one in shown)]
-        if not many and marked and named:
-            return _marked(Table(name, title, columns, rows, left=left + naming), results, shown, points, parts)
-        if not many:
-            return Table(name, title, columns, rows, left=left + naming)
-        return Table(name, title, columns, rows, _note(results, left_out), left + naming, rows_of(points))
+        columns = [*(["point"] if naming else []), *one.first, *(metric.heading for metric in shown)]
+        made = Table(one.name, one.title, columns, rows_of(shown_points), left=one.left + naming)
+        if many:
+            return replace(made, note=_note(results, left_out), every=rows_of(points))
+        return _marked(made, results, shown, points, one.parts) if marked and named else made
 
-    made = [
-        table("traffic", "Traffic", ["traffic", "flows"], 1, _traffic),
-        _classes(results, named),
-        table("links", "Watched links", ["link"], 1, _links),
-        table(
-            "completions",
-            "Flow completion times",
-            ["traffic", "size", "flows of a run", "unfinished in all runs"],
-            2,
-            _completions,
-        ),
-    ]
-    for one in kinds.WORKLOADS:
-        made.append(table(one.table, one.title, ["traffic"], 1, _entries(one.table)))
-    for key, name, title in _DELAYS:
-        made.append(table(name, title, ["link" if name == "sojourn" else "traffic"], 1, _each(key)))
-    for key, name, title in (
-        ("ping_ms", "ping", "Ping round-trip time (ms)"),
-        ("own", "own", "Metrics of one's own"),
-        ("run", "run", "Whole runs"),
-    ):
-        if any(key in one for one in points):
-            made.append(table(name, title, [], 0, _whole(key), always_named=True))
-    return [one for one in made if one.rows]
+    def measured(one: _Spec) -> bool:
+        return one.name == _CLASSES or any(values for point in points for _, values in one.parts(point))
+
+    return [made for one in _TABLES if measured(one) and (made := table(one)).rows]
 
 
 def _marked(
@@ -170,23 +158,19 @@ def _note(results: Results, left_out: int) -> str:
     )
 
 
-def _classes(results: Results, named: bool) -> Table:
+def _classes(results: Results, one: _Spec, named: bool) -> Table:
     """What a flow got by control, if a traffic entry assigns several."""
-    columns = metrics.in_table("classes")
-    rows = []
-    for point, runs in by_point(results):
-        classes = runs[0].classes()
-        if set(classes) <= set(runs[0].groups()):
-            continue
-        for name, flows in classes.items():
-            rows.append(
-                [*([point.name] if named else []), name, str(len(flows)), *(_class(runs, one, name) for one in columns)]
-            )
-    first = [*(["point"] if named else []), "flows of", "flows"]
-    headings = [one.heading for one in columns]
+    columns = metrics.in_table(one.name)
+    rows = [
+        [*([point.name] if named else []), name, str(len(flows)), *(_class(runs, metric, name) for metric in columns)]
+        for point, runs in by_point(results)
+        if not set(runs[0].classes()) <= set(runs[0].groups())
+        for name, flows in runs[0].classes().items()
+    ]
+    headings = [*(["point"] if named else []), *one.first, *(metric.heading for metric in columns)]
     more = len(rows) - MOST_POINTS
     note = f"{more} more rows: tables/classes.csv, which `haltere report {results.where}` writes." if more > 0 else ""
-    return Table("classes", "Traffic by control", [*first, *headings], rows[:MOST_POINTS], note, named + 1, rows)
+    return Table(one.name, one.title, headings, rows[:MOST_POINTS], note, named + one.left, rows)
 
 
 def _class(runs: Sequence[Run], one: metrics.Metric, name: str) -> str:
@@ -202,11 +186,11 @@ def document(results: Results, *, figures: bool) -> Document:
     out = Document(results.title or "Experiment")
     points = by_point(results)
     if points:
-        out.add(Heading("In words"), Bullets(words.sentences(results, points)))
+        out.add(Heading("Summary"), Bullets(words.sentences(results, points)))
     if points and figures:
         out.add(*_picture(results))
     cautions = words.cautions(results, points)
-    care: list[Block] = [Heading("To be careful about"), Bullets(cautions, care=True)] if cautions else []
+    care: list[Block] = [Heading("Caveats"), Bullets(cautions, care=True)] if cautions else []
     if not figures:
         return _added(out, [*tables(results, marked=False), *care])
     _added(out, care)
@@ -219,7 +203,7 @@ def document(results: Results, *, figures: bool) -> Document:
     _added(out, [Heading("Figures"), *drawn] if drawn else [])
     _added(out, [Heading("Single runs"), single] if single else [])
     results.facts.save()
-    return _added(out, [Heading("How this was made"), Text(_made(results), _again(results))])
+    return _added(out, [Heading("Provenance"), Text(_made(results), _again(results))])
 
 
 def _added(out: Document, blocks: Sequence[Block]) -> Document:
@@ -241,7 +225,7 @@ def _picture(results: Results) -> list[Block]:
     known = [one for one in drawn if one is not None]
     if not known:
         return []
-    many = " What differs between the points of the sweep shows its values." if len(known) > 1 else ""
+    many = " Values that differ between the points of the sweep are separated by bars." if len(known) > 1 else ""
     caption = f"The network: rate and delay of each link, in blue the queues (→ in front of the link, ← of its other direction); thick: watched.{many}"
     return [Heading("The network"), Picture("network", picture.svg(known), caption)]
 

@@ -76,6 +76,11 @@ def _text(value: object) -> str:
     return _html.escape(str(value))
 
 
+def _words(text: str) -> str:
+    """A text of sentences; what is in backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", _text(text))
+
+
 def _contents(blocks: Sequence[Block]) -> str:
     shown = [(i, block) for i, block in enumerate(blocks) if isinstance(block, Heading) and block.level <= 2]
     if len(shown) < _MOST_HEADINGS:
@@ -97,11 +102,11 @@ def _block(block: Block, place: int) -> str:
     if isinstance(block, Choice):
         return _choice(block)
     link = f' <a href="{_text(block.link[1])}">{_text(block.link[0])}</a>' if block.link else ""
-    return f"<p>{_text(block.text)}{link}</p>"
+    return f"<p>{_words(block.text)}{link}</p>"
 
 
 def _bullets(block: Bullets) -> str:
-    items = "\n".join(f"<li>{_text(line)}</li>" for line in block.lines)
+    items = "\n".join(f"<li>{_words(line)}</li>" for line in block.lines)
     return f'<ul class="{"care" if block.care else "words"}">\n{items}\n</ul>'
 
 
@@ -115,7 +120,7 @@ def _table(block: Table) -> str:
         return "<tr>" + "".join(parts) + "</tr>"
 
     rows = "\n".join(cells("td", row) for row in block.rows)
-    note = f'<p class="note">{_text(block.note)}</p>' if block.note else ""
+    note = f'<p class="note">{_words(block.note)}</p>' if block.note else ""
     name = _text(block.name)
     return (
         f'<div class="block"><div class="bar"><b id="t-{name}">{_text(block.title)}</b><span class="tools"></span></div>'
@@ -145,19 +150,19 @@ def _json(value: Any) -> str:
 
 def _figure(block: Figure) -> str:
     """A figure whose data can be read is drawn by the page; of any other the page has the print as PNG and PDF."""
-    name, caption = _text(block.path.stem), _text(block.caption)
+    name, caption, words = _text(block.path.stem), _text(block.caption), _words(block.caption)
     data_of = _read(block.path.with_suffix(".json"))
     if data_of is not None:
         return (
             f'<figure class="chart" data-name="{name}"><div class="tools"></div><div class="legend"></div>'
-            f'<div class="panels" role="img" aria-label="{caption}"></div><figcaption>{caption}</figcaption>'
+            f'<div class="panels" role="img" aria-label="{caption}"></div><figcaption>{words}</figcaption>'
             f'<script type="application/json" class="spec">{_json(data_of)}</script></figure>'
         )
     image = f'<img alt="{caption}" src="data:image/png;base64,{_base64(block.path.read_bytes())}">'
     pdf, link = block.path.with_suffix(".pdf"), ""
     if pdf.exists():
         link = f'<a class="pdf" download="{name}.pdf" title="the figure as for print" href="data:application/pdf;base64,{_base64(pdf.read_bytes())}">PDF</a>'
-    return f'<figure class="still" data-name="{name}"><div class="tools">{link}</div>{image}<figcaption>{caption}</figcaption></figure>'
+    return f'<figure class="still" data-name="{name}"><div class="tools">{link}</div>{image}<figcaption>{words}</figcaption></figure>'
 
 
 def _read(path: Path) -> Any:
@@ -172,7 +177,7 @@ def _picture(block: Picture) -> str:
     kind = f"picture w{width.replace('.', '-')}" if width else "picture"
     return (
         f'<figure class="picture-of" data-name="{_text(block.name)}"><div class="tools"></div><div class="{kind}">{block.svg}</div>'
-        f"<figcaption>{_text(block.caption)}</figcaption></figure>"
+        f"<figcaption>{_words(block.caption)}</figcaption></figure>"
     )
 
 
@@ -185,7 +190,7 @@ def _choice(block: Choice) -> str:
         packed.append(f'<script type="text/plain" id="{name}-{i}">{_base64(gzip.compress(text, 9, mtime=0))}</script>')
     return (
         f'<figure class="chart choice" data-name="{name}"><div class="tools"></div><div class="pick"></div><div class="legend"></div>'
-        f'<div class="panels"></div><figcaption>{_text(block.caption)}</figcaption><script type="application/json" class="index">{_json(index)}</script>\n'
+        f'<div class="panels"></div><figcaption>{_words(block.caption)}</figcaption><script type="application/json" class="index">{_json(index)}</script>\n'
         + "\n".join(packed)
         + "</figure>"
     )

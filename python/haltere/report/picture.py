@@ -15,7 +15,7 @@ from .. import _core, kinds
 from ..errors import HaltereError
 from ..experiment import Experiment, Traffic, seconds_of
 from . import layout
-from .network import Link, Network, Node
+from .layout import Link, Network, Node
 
 __all__ = ["Link", "Network", "Node", "network", "svg"]
 
@@ -136,15 +136,8 @@ def _traffic(traffic: Traffic) -> str:
         where = "every pair" if pairs == "all" else "pair " + ", ".join(map(str, pairs[:8])) + (" …" if len(pairs) > 8 else "")  # fmt: skip
     else:
         start, end = entry.get("from"), entry.get("to")
-        where = (
-            f"{start} → {end}"
-            if start and end
-            else f"from {start}"
-            if start
-            else f"to {end}"
-            if end
-            else "between hosts"
-        )
+        ends = f"{start} → {end}" if start and end else f"from {start}" if start else f"to {end}" if end else ""
+        where = ends or "between hosts"
     if not entry.get("paths"):
         where += {"backward": ", back", "both": ", both ways"}.get(str(entry.get("direction")), "")
     count = f"{traffic.count} × " if traffic.count > 1 else ""
@@ -235,8 +228,10 @@ def _queues(texts: Sequence[str]) -> str:
     shown = [text for text in dict.fromkeys(texts) if text]
     if not shown:
         return ""
-    tails = {text.partition(", ")[2] for text in shown}
-    return _merged(shown) if len(tails) == 1 else _either([text.partition(", ")[0] for text in shown])
+    heads, tails = (
+        list(dict.fromkeys(column)) for column in zip(*(text.partition(", ")[::2] for text in shown), strict=True)
+    )
+    return _merged(shown) if len(heads) == 1 or len(tails) == 1 else _either(heads)
 
 
 def svg(networks: Sequence[Network]) -> str:

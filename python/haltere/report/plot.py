@@ -81,12 +81,19 @@ def figure(
 
 
 def panels(
-    count: int, columns: int, *, width: float = 7.2, height: float = 0.5, row: float = 2.5, least: float = 0.0
+    count: int,
+    columns: int,
+    *,
+    width: float = 7.2,
+    height: float = 0.5,
+    row: float = 2.5,
+    least: float = 0.0,
+    share: bool = False,
 ) -> tuple[Figure, list[Axes]]:
     """A figure of so many panels in at most so many columns. Each row adds ``row`` inches to ``height``, to at least ``least`` in all."""
     columns = look.now().columns(min(columns, count))
     rows = -(-count // columns)
-    fig, every = figure(rows, columns, width=width, height=max(least, height + row * rows))
+    fig, every = figure(rows, columns, width=width, height=max(least, height + row * rows), share=share)
     for spare in every[count:]:
         spare.set_visible(False)
     return fig, every[:count]
@@ -208,8 +215,8 @@ def legend(fig: Figure, axes: Axes | Sequence[Axes], columns: int = 8) -> None:
 
 
 def fitting(fig: Figure, labels: Sequence[str], most: int) -> int:
-    """How many entries of a legend are side by side: each takes the room of the longest, and of about five letters of sign and space."""
-    wide = (max(map(len, labels), default=0) + 5) * 0.5 * points(8.5) / 72
+    """How many entries of a legend are side by side: each takes the room of the longest, and of about seven letters of sign and space."""
+    wide = (max(map(len, labels), default=0) + 7) * 0.55 * points(8.5) / 72
     return max(1, min(most, len(labels), int(fig.get_figwidth() / wide)))
 
 

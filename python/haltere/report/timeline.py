@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..analysis import measures
@@ -52,28 +51,17 @@ class Flows:
         self.names = [str(row["flow"]) for row in rows]
         self.labels = _labels(rows)
         self.classes = [_class(row) for row in rows]
-        at = table["at_ns"].to_numpy()
-        self.times_ns, place = np.unique(at, return_inverse=True)
-        self.at_s: Array = self.times_ns * 1e-9
-        flow = table["flow"].cast(pa.string()).to_pylist()
-        column = {name: i for i, name in enumerate(self.names)}
-        self._rows = np.array([column.get(name, -1) for name in flow])
-        self._place, self._table = place, table
+        self._grid, self._table = measures.Grid(table, "flow", self.names), table
+        self.at_s: Array = self._grid.at_s
 
     def column(self, name: str, scale: float) -> Array:
         """A column of the table; NaN if a flow has no sample."""
-        return self._spread(self._table[name].to_numpy() * scale)
+        return self._grid.of(self._table[name].to_numpy() * scale)
 
     def rates(self) -> Array:
         """Mbit/s of each flow from one time to the next, counted when bytes reach the receiver: shape (times - 1, flows)."""
-        got = np.nan_to_num(self._spread(measures.arrived_bytes(self._table)[0] * 8e-6))
+        got = np.nan_to_num(self._grid.of(measures.arrived_bytes(self._table)[0] * 8e-6))
         return np.maximum(np.diff(got, axis=0) / np.diff(self.at_s)[:, None], 0.0)
-
-    def _spread(self, values: Array) -> Array:
-        out = np.full((len(self.times_ns), len(self.names)), np.nan)
-        kept = self._rows >= 0
-        out[self._place[kept], self._rows[kept]] = values[kept]
-        return out
 
     def lines(self) -> Lines:
         """What is drawn: each flow by itself, or of many each class as one, by name and places."""

@@ -170,21 +170,24 @@ def _same(one: Mean, other: Mean) -> bool:
     return abs(one.mean - other.mean) <= 0.005 * max(abs(one.mean), abs(other.mean), 1e-12)
 
 
-def _everywhere(points: Pairs) -> str:
-    return " in every case" if len(points) > 1 else ""
+Ends = tuple[tuple[str, Mean], tuple[str, Mean]]
+
+
+def _said(points: Pairs, found: Ends, same: str, differs: str, **words: str) -> str:
+    """The sentence ``same`` if the value is about equal at all points; otherwise ``differs``, with the best point and the worst."""
+    (best, high), (worst, low) = found
+    text = same if len(points) == 1 or _same(low, high) else differs
+    every = " in every case" if len(points) > 1 else ""
+    return text.format(best=best, high=_told(high), worst=worst, low=_told(low), every=every, **words)
 
 
 def _utilisation(results: Results, points: Pairs) -> list[str]:
     out: list[str] = []
     for link in points[0][1][0].watched():
         found = _ends(results, points, METRICS["utilisation"], link)
-        if found is None or found[0][1].mean < 5:
-            continue
-        (most, high), (least, low) = found
-        if len(points) == 1 or _same(low, high):
-            out.append(f"The link {link} was {_told(high)} % busy{_everywhere(points)}.")
-        else:
-            out.append(f"The link {link} was busiest with {most} ({_told(high)} %) and least busy with {least} ({_told(low)} %).")  # fmt: skip
+        if found is not None and found[0][1].mean >= 5:
+            differs = "The link {link} was busiest with {best} ({high} %) and least busy with {worst} ({low} %)."
+            out.append(_said(points, found, "The link {link} was {high} % busy{every}.", differs, link=link))
     return out[:3]
 
 
@@ -201,12 +204,11 @@ def _delay(results: Results, points: Pairs) -> list[str]:
     found = _ends(results, points, one, link)
     if found is None:
         return []
-    (least, low), (most, high) = found
-    unit = one.printed[1]
-    if len(points) == 1 or _same(low, high):
-        return [f"{what} {_told(high)} {unit}{_everywhere(points)}."]
-    out = [f"{what} {_told(low)} {unit} with {least}, the least, and {_told(high)} {unit} with {most}, the most."]
-    return out + _lead(results, points, lambda run: _value(run, one, link), least, unit)
+    unit, least = one.printed[1], found[0][0]
+    differs = "{what} {high} {unit} with {best}, the least, and {low} {unit} with {worst}, the most."
+    out = [_said(points, found, "{what} {low} {unit}{every}.", differs, what=what, unit=unit)]
+    same = len(points) == 1 or _same(found[0][1], found[1][1])
+    return out if same else out + _lead(results, points, lambda run: _value(run, one, link), least, unit)
 
 
 def of_workloads(runs: Sequence[Run]) -> list[str]:
@@ -254,7 +256,7 @@ def _applications(results: Results, points: Pairs) -> list[str]:
         rest = f"; with {_listed(none[:6])} there is none" if none else ""
         high, low = (f"{_told(value)} {unit}".rstrip() for value in (good, bad))
         if _same(good, bad):
-            out.append(f"{what} is {high}{_everywhere(points) if not none else ''}{rest}.")
+            out.append(f"{what} is {high}{' in every case' if not none else ''}{rest}.")
             continue
         out.append(f"{what} is best with {best} ({high}) and worst with {worst} ({low}){rest}.")
         out += _lead(results, points, partial(_value, one=one, part=part), best, unit, one)
@@ -288,7 +290,7 @@ def _lead(
     told = f"{_told(gap)} {unit}".rstrip()
     if gap.low > 0:
         return [f"Seed by seed that is {told} {'more' if sign < 0 else 'less'} than with {second}, which comes next."]
-    return [f"Between {best} and {second}, which comes next, these seeds show no significant difference ({told})."]
+    return [f"Between {best} and {second}, which comes next, the seeds show no significant difference ({told})."]
 
 
 def _fairness(results: Results, points: Pairs) -> list[str]:
@@ -296,10 +298,9 @@ def _fairness(results: Results, points: Pairs) -> list[str]:
     found = _ends(results, points, one)
     if found is None:
         return []
-    (most, high), (least, low) = found
-    if len(points) == 1 or _same(low, high):
-        return [f"{one.row} over all flows is {_told(high)} (1: all get the same){_everywhere(points)}."]
-    return [f"Shares are most even with {most} ({one.row} {_told(high)}) and least even with {least} ({_told(low)})."]
+    same = "{index} over all flows is {high} (1: all get the same){every}."
+    differs = "Shares are most even with {best} ({index} {high}) and least even with {worst} ({low})."
+    return [_said(points, found, same, differs, index=one.row)]
 
 
 def _greedy(run: Run) -> set[str]:
@@ -387,47 +388,22 @@ def cautions(results: Results, points: Pairs) -> list[str]:
         out.append("Not all runs are done: run the same command again to go on.")
     if len(results.seeds) < 5:
         seeds = f"are only {len(results.seeds)} seeds" if len(results.seeds) > 1 else "is only 1 seed"
-        out.append(f"There {seeds}: intervals are wide or missing. Ten seeds are a good number.")
-    found: dict[str, list[str]] = {
-        what: [] for what in ("drifting", "limited", "idle", "signalled", "silent", "full", "phase")
-    }
+        out.append(f"There {seeds}: intervals are wide or missing. Ten seeds are a good choice.")
+    found: dict[int, list[str]] = {}
     for point, runs in points:
-        name, run = short(point, results.points), runs[0]
-        told = run.fact("cautions", partial(_told_of, run))
-        for what, names in found.items():
-            if what in told:
-                names.append(name)
+        for place in runs[0].fact("cautions", partial(_cautions_of, runs[0])):
+            found.setdefault(place, []).append(short(point, results.points))
     out += _advice(points)
-    checks = (
-        (found["drifting"], "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
-        (found["limited"], "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
-        (found["idle"], "No watched link was more than 80 % busy although bulk flows always have something to send, and its queue neither dropped nor marked ({}): something else limits the flows."),
-        (found["signalled"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
-        (found["silent"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): the link's rate falls to 0 for a time, and flows need some more to start again."),
-        (found["full"], "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
-        (found["phase"], "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
-    )  # fmt: skip
-    for names, text in checks:
-        if names:
-            more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-            out.append(text.format("in every point" if len(points) > 1 and len(names) == len(points) else ", ".join(names[:6]) + more))  # fmt: skip
+    for place, names in sorted(found.items()):
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        every = len(points) > 1 and len(names) == len(points)
+        out.append(_CAUTIONS[place][1].format("in every point" if every else ", ".join(names[:6]) + more))
     return out
 
 
-def _told_of(run: Run) -> list[str]:
-    """Which cautions a run deserves."""
-    rate = run.total_rate_series()
-    idle = _idle(run)
-    checks = {
-        "drifting": rate is not None and stats.stationarity(rate).verdict == "drifting",
-        "limited": _buffer_limited(run),
-        "silent": idle and _has_outage(run),
-        "signalled": idle and not _has_outage(run) and _signals(run),
-        "idle": idle and not _has_outage(run) and not _signals(run),
-        "full": _overrun(run),
-        "phase": _in_step(run),
-    }
-    return [name for name, holds in checks.items() if holds]
+def _cautions_of(run: Run) -> list[int]:
+    """The places of the cautions that a run deserves."""
+    return [place for place, (holds, _) in enumerate(_CAUTIONS) if holds(run)]
 
 
 def _advice(points: Pairs) -> list[str]:
@@ -468,11 +444,15 @@ def _bulk(run: Run) -> list[Traffic]:
     return [one for one in run.experiment.traffic if one.behaviour.greedy and not one.behaviour.paths]
 
 
+def _drifting(run: Run) -> bool:
+    rate = run.total_rate_series()
+    return rate is not None and stats.stationarity(rate).verdict == "drifting"
+
+
 def _idle(run: Run) -> bool:
-    endless = any(one.unlimited for one in _bulk(run))
-    used = [run.utilisation(link) for link in run.watched()]
-    used = [value for value in used if not math.isnan(value)]
-    return endless and bool(used) and max(used) < 0.8
+    """No watched link was busy, although bulk flows always have something to send."""
+    used = [value for link in run.watched() if not math.isnan(value := run.utilisation(link))]
+    return any(one.unlimited for one in _bulk(run)) and bool(used) and max(used) < 0.8
 
 
 def _signals(run: Run) -> bool:
@@ -507,3 +487,16 @@ def _in_step(run: Run) -> bool:
     topology = run.experiment.topology
     spread = _core.parse_quantity("probability", str(topology.values.get("rtt_spread", 0)))
     return spread == 0 and not any(map(seconds_of, topology.all("jitter")))
+
+
+_NOT_BUSY = "No watched link was more than 80 % busy although bulk flows always have something to send"
+#: What holds of a run that calls for caution, and the sentence, with the names of the points.
+_CAUTIONS: tuple[tuple[Callable[[Run], bool], str], ...] = (
+    (_drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
+    (_buffer_limited, "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
+    (lambda run: _idle(run) and not _has_outage(run) and not _signals(run), _NOT_BUSY + ", and its queue neither dropped nor marked ({}): something else limits the flows."),
+    (lambda run: _idle(run) and not _has_outage(run) and _signals(run), _NOT_BUSY + " ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
+    (lambda run: _idle(run) and _has_outage(run), _NOT_BUSY + " ({}): the link's rate falls to 0 for a time, and flows need some time to start again."),
+    (_overrun, "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
+    (_in_step, "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
+)  # fmt: skip

@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def failed(self) -> list[Failed]:
-        """The runs that came to no end."""
+        """The runs that failed."""
         return [one for _, one in sorted(self.over.items()) if isinstance(one, Failed)]
 
     def runs_of(self, point: int) -> list[Done]:
@@ -166,7 +166,7 @@ def plan_runs(
     tasks = plan.ask(seeds)
     _check_same(store, plan)
     if not quiet and (wrong := store.malformed_manifest()):
-        print(f"haltere: {wrong.rpartition(';')[0]}; it is written anew", file=sys.stderr)
+        print(f"haltere: {wrong.rpartition(';')[0]}; it is written again", file=sys.stderr)
     if not quiet and (line := world.forecast([task.scenario for task in tasks])):
         done = finished(tasks, store, verify=False)
         line = world.forecast([task.scenario for task in tasks if task.key not in done]) if done else line

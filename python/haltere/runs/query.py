@@ -35,7 +35,7 @@ def query(results: Results, sql: str) -> pa.Table:
             table: pa.Table = connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             why = " ".join(str(error).split())
-            raise InputError(f"{results.where}: query must be SQL that these tables answer, got `{why}`") from None
+            raise InputError(f"{results.where}: query must be SQL that these tables can answer, got `{why}`") from None
     return table.rename_columns(_told_apart(table.column_names))
 
 

@@ -17,7 +17,7 @@ def quick(scenario: Scenario, seeds: int | None) -> tuple[Scenario, int, str]:
     changes: dict[str, Any] = {}
     full = scenario.experiment
     if full.duration_s > QUICK_S:
-        left.append(f"what comes after {QUICK_S:g} s of {full.duration_s:g} s")
+        left.append(f"the time after {QUICK_S:g} s (of {full.duration_s:g} s)")
         changes["duration"] = f"{QUICK_S:g}s"
         if full.warmup_s > QUICK_S / 2:
             changes["warmup"] = f"{QUICK_S / 4:g}s"

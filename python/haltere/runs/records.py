@@ -211,7 +211,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """One run that came to no end, and why."""
+    """One failed run, and why."""
 
     key: str
     point: int

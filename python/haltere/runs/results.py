@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from ..analysis.facts import Facts
 from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
+from . import labels
 from .records import Done, Failed, Point, Seal, points_of
 from .store import AGAIN, Damaged, Store, need, tables_of
 
@@ -81,7 +82,7 @@ class Results:
         """What was read off the runs before: see :mod:`haltere.analysis.facts`."""
         facts = Facts(self.directory if self.store.local else None)
         if facts.damaged:
-            print(f"haltere: {facts.damaged}; the runs are measured anew", file=sys.stderr)
+            print(f"haltere: {facts.damaged}; the runs are measured again", file=sys.stderr)
         return facts
 
     @property
@@ -190,44 +191,34 @@ class Results:
 
     def points_table(self) -> pa.Table:
         """One row a point: ``point``, ``name``, and what was swept, each axis under its last word (or more, if two end alike)."""
-        from .labels import points_table
-
-        return points_table(self.points)
+        return labels.points_table(self.points)
 
     def runs_table(self) -> pa.Table:
         """One row a run: ``key``, ``point``, ``seed``, ``digest``, ``wall_s``."""
-        from .labels import runs_table
-
-        return runs_table(self.runs)
+        return labels.runs_table(self.runs)
 
     def labelled(self, name: str, **options: Any) -> pa.Table:
         """:meth:`table` with what was swept in columns of their own, behind ``point`` and ``seed``."""
-        from .labels import with_labels
+        points = self.points_table()
+        return points if name == "points" else labels.with_labels(self._any(name, **options), points)
 
-        if name in ("points", "runs"):
-            table = self.points_table() if name == "points" else self.runs_table()
-            return table if name == "points" else with_labels(table, self.points_table())
-        return with_labels(self.table(name, **options), self.points_table())
+    def _any(self, name: str, **options: Any) -> pa.Table:
+        own = {"points": self.points_table, "runs": self.runs_table}.get(name)
+        return own() if own is not None else self.table(name, **options)
 
     def pandas(self, name: str, *, labels: bool = False, **options: Any) -> pandas.DataFrame:
         """:meth:`table` as a pandas data frame (``pip install 'haltere[pandas]'``); ``name`` may also be ``points`` or ``runs``.
 
         ``labels``: with what was swept, a column an axis.
         """
-        plain = {"points": self.points_table, "runs": self.runs_table}.get(name)
-        if labels:
-            table = self.labelled(name, **options)
-        else:
-            table = plain() if plain is not None else self.table(name, **options)
+        table = self.labelled(name, **options) if labels else self._any(name, **options)
         need("pandas", "pandas", "results.pandas")
         frame: pandas.DataFrame = table.to_pandas()
         return frame
 
     def write_table(self, name: str, path: Path) -> None:
         """Writes a table with its labels to a file: ``.csv``, ``.parquet`` or ``.json``."""
-        from .labels import write
-
-        write(self.labelled(name), path)
+        labels.write(self.labelled(name), path)
 
     def plot(
         self,

@@ -20,7 +20,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from .. import _core, errors
 from ..errors import HaltereError, InputError
@@ -131,7 +131,7 @@ def execute(
             on_done(done)
     todo = list({task.key: task for task in tasks if task.key not in results}.values())
     if todo and not quiet and (damaged := store.damaged(task.key for task in todo)):
-        print(f"haltere: {store.where}: {len(damaged)} damaged or incomplete runs are made anew", file=sys.stderr)
+        print(f"haltere: {store.where}: {len(damaged)} damaged or incomplete runs are repeated", file=sys.stderr)
     if others:  # the process that is at work here goes forwards: go backwards
         todo.reverse()
     elif not store.local:  # other processes cannot be seen: begin anywhere
@@ -141,7 +141,6 @@ def execute(
         _check_workers(executor, todo)
     if todo:
         with Bar(len(todo), f"run ({len(results)} found)" if results else "run", quiet=quiet) as bar:
-            workers: _Workers
             workers = _External(executor, store, jobs) if executor else _Threads(store, jobs or usable_cores())
             with closing(_each(todo, workers, bar)) as ended:
                 for done in ended:
@@ -156,26 +155,8 @@ def _as_of(done: Done | Failed, point: int) -> Done | Failed:
     return done if done.point == point else replace(done, point=point)
 
 
-class _Workers(Protocol):
-    """Who makes the runs: ``most`` of them at a time."""
-
-    most: int
-
-    def submit(self, task: Task) -> Future[Done]: ...
-    def part_done(self) -> float:
-        """How many runs' worth of work is in those that are not done."""
-
-    def ended(self, task: Task, done: Done | None) -> None:
-        """A run has ended; ``None``: it failed."""
-
-    def stop(self) -> None:
-        """Ends the runs that are not done, as soon as they can end."""
-
-    def close(self) -> None: ...
-
-
 class _Threads:
-    """Threads of this process: the simulator releases the interpreter's lock."""
+    """Makes ``most`` runs at a time on threads of this process: the simulator releases the interpreter's lock."""
 
     def __init__(self, store: Store, jobs: int) -> None:
         self.store, self.most = store, jobs
@@ -195,9 +176,11 @@ class _Threads:
             self.busy.discard(threading.get_ident())
 
     def part_done(self) -> float:
+        """How many runs' worth of work is in those that are not done."""
         return min(sum(one.done for one in self.progress.values()), len(self.progress) * 0.999)
 
     def ended(self, task: Task, done: Done | None) -> None:
+        """A run has ended; ``None``: it failed."""
         del self.progress[task.key]
 
     def stop(self) -> None:
@@ -220,7 +203,7 @@ class _Threads:
 
 
 class _External:
-    """An executor that the caller brought: processes, a cluster."""
+    """The same on an executor that the caller brought: processes, a cluster."""
 
     def __init__(self, executor: Executor, store: Store, jobs: int | None) -> None:
         self.executor, self.store, self.most = executor, store, jobs or _IN_FLIGHT
@@ -259,7 +242,7 @@ class _External:
         """The caller shuts it down."""
 
 
-def _each(todo: Sequence[Task], workers: _Workers, bar: Bar) -> Generator[Done | Failed]:
+def _each(todo: Sequence[Task], workers: _Threads | _External, bar: Bar) -> Generator[Done | Failed]:
     """Does the tasks, as many at a time as the workers take, and gives each as it is done."""
     ended: queue.SimpleQueue[tuple[Task, Future[Done]]] = queue.SimpleQueue()
     waiting = iter(todo)

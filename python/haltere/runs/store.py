@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import HaltereError, InputError
 from .files import Held, NotAFile, disk, is_own, is_scratch, left_behind, scratch_name, write_atomically
@@ -37,9 +37,9 @@ __all__ = ["AGAIN", "FORMAT", "Damaged", "Draft", "Seal", "Store", "is_url", "ne
 _SEAL, _MANIFEST = "run.json", "manifest.json"
 #: The form of the store. Stores of another form are not read.
 FORMAT = 2
-_OTHER_BYTES = "its bytes are not those that were written"
+_OTHER_BYTES = "its contents are not what was written"
 #: What to do about a damaged run.
-AGAIN = "run the experiment again (at a URL with --verify), and this run is made anew"
+AGAIN = "run the experiment again (at a URL with --verify) to repeat this run"
 #: How often a run is moved to its place before the call fails.
 _ATTEMPTS = 5
 _WORTH_COMPRESSING = 64 << 10
@@ -75,18 +75,6 @@ def need(module: str, extra: str, what: str) -> Any:
         ) from None
 
 
-class _Files(Protocol):
-    """The place of the bytes. Names are relative, with `/`."""
-
-    def read(self, names: Iterable[str]) -> dict[str, bytes]: ...
-    def sizes(self, key: str | None) -> dict[str, int]: ...
-    def begun(self, keys: Iterable[str]) -> set[str]: ...
-    def write(self, name: str, data: bytes) -> None: ...
-    def draft(self, key: str) -> Draft: ...
-    def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None: ...
-    def tidy(self) -> bool: ...
-
-
 class Draft:
     """A run that is being made. Its hidden folder is locked, which shows other processes that this one works here."""
 
@@ -104,6 +92,8 @@ class Draft:
 
 
 class _Directory:
+    """The place of the bytes. Names are relative, with `/`."""
+
     def __init__(self, root: Path) -> None:
         self.root, self.runs = root, root / "runs"
 
@@ -172,6 +162,8 @@ class _Directory:
 
 
 class _Remote:
+    """The same in an object store."""
+
     def __init__(self, url: str) -> None:
         self.url, scheme = url, url.partition("://")[0]
         extra = "s3" if scheme in ("s3", "s3a") else "scale"
@@ -252,7 +244,7 @@ class Store:
         #: The URL or the directory, as it was given.
         self.where = str(where).rstrip("/") if is_url(where) else str(Path(where))
         self._ahead: dict[str, bytes] = {}
-        self._files: _Files = _Remote(self.where) if is_url(where) else _Directory(Path(where).absolute())
+        self._files: _Directory | _Remote = _Remote(self.where) if is_url(where) else _Directory(Path(where).absolute())
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
         return (Store, (self.where if not self.local else str(Path(self.where).absolute()),))
@@ -306,7 +298,7 @@ class Store:
         manifest, wrong = without_checksum(data), f"{self.where}/{_MANIFEST}: manifest must be one that haltere wrote"
         if manifest is None:
             old = data.startswith(b'{\n"format": 1,')
-            got = "one of an earlier version" if old else "one with other bytes than were written"
+            got = "one of an earlier version" if old else "one whose contents are not what was written"
             raise InputError(f"{wrong}, got {got}; run the experiment again")
         if manifest.get("format") != FORMAT:
             raise InputError(

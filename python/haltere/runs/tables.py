@@ -15,6 +15,7 @@ ROWS = {
     "programs": "a client or server of `program`",
     "outputs": "a place to which such a program wrote: `stdout`, `stderr` or a file in its folder",
     "sockets": "a connection of hosts with programs, in one direction",
+    "iperf3": "a stream of iperf3 (`-J`) as the sender or the receiver sums it up",
     "paths": "a path of a multipath connection and a sample",
     "coefficients": "a pair of paths and a verdict of a correlator",
     "delays": "a write of a multipath application with a rate",

@@ -17,10 +17,10 @@ from ..analysis import stats
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
-from .climb import FRESH, Budget, Cost, Found, climb
-from .experiment import inline, toml
+from ..toml import literal, toml
+from .climb import FRESH, Budget, Cost, Found, Search
 from .network import KEYS, Scene, Space, experiment
-from .race import Candidate, Judge, Outcome
+from .race import Candidate, Judge
 from .reduce import minimal, shorter
 
 
@@ -58,12 +58,9 @@ class Worst:
         return f"{value.format(self.scene.harm.digits)} {self.scene.harm.unit}"
 
 
-def _candidate(values: Mapping[str, Any], scene: Scene) -> Candidate | str:
-    """A network as a candidate, whose score is the harm with the target less that with the reference; or why there is none."""
-    try:
-        cores = tuple(core(values, scene, target) for target in (scene.target, scene.reference))
-    except InputError as error:
-        return str(error)
+def _candidate(values: Mapping[str, Any], scene: Scene) -> Candidate:
+    """A network as a candidate, whose score is the harm with the target less that with the reference."""
+    cores = tuple(core(values, scene, target) for target in (scene.target, scene.reference))
     return Candidate(cores, lambda runs: scene.harm.of(runs[0]) - scene.harm.of(runs[1]))
 
 
@@ -78,35 +75,24 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
 
     ``keep``: the part of the score that must remain when conditions are left out or values rounded.
     """
-    began = time.process_time()
-    scene = space.scene
-    found = climb(
-        space.draw, lambda values: _candidate(values, scene), judge, budget, what=f"attack {scene.name}", quiet=quiet,
-        printed_score=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {named(scene.reference)}",
-    )  # fmt: skip
-    if len(found.failed) == len(found.trials):
-        why = f"got none of {len(found.trials)}; {found.failed[0].outcome.error}"
-        raise InputError(f"attack: at least one network must have the harm, {why}")
+    began, scene, harm = time.process_time(), space.scene, space.scene.harm
+    search = Search(f"attack {scene.name}", "network", "harm", judge, budget, lambda values: _candidate(values, scene))
+    beside = f"more than with {named(scene.reference)}"
+    found = search.climb(space.draw, lambda score: f"{harm.name} {score:.{harm.digits}f} {harm.unit} {beside}", quiet)
     score = found.best.outcome.merit() if found.best else 0.0
     values: dict[str, Any] = {}
     removed: list[str] = []
     if found.best is not None and score > 0:
-        values, removed = _reduced(space, judge, budget, dict(found.best.values), keep * score)
-    measured = _measured(scene, judge, budget, values) if values else (stats.mean([0.0]),) * 3
+        values, removed = _reduced(space, search, dict(found.best.values), keep * score)
+    measured = _measured(scene, judge, search.fresh()[:FRESH], values) if values else (stats.mean([0.0]),) * 3
     return Worst(scene, space, budget, found, values, removed, *measured, Cost.of(judge, began))
 
 
-def _reduced(
-    space: Space, judge: Judge, budget: Budget, worst: dict[str, Any], least: float
-) -> tuple[dict[str, Any], list[str]]:
+def _reduced(space: Space, search: Search, worst: dict[str, Any], least: float) -> tuple[dict[str, Any], list[str]]:
     """The network without the conditions that the harm does not need, with few flows and few digits; and what was left out."""
 
     def holds(values: Mapping[str, Any]) -> bool:
-        candidate = _candidate(values, space.scene)
-        if isinstance(candidate, str):
-            return False
-        (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
-        return not isinstance(scores, str) and Outcome(tuple(scores)).merit() >= least
+        return search.holds(values, least)
 
     pieces = space.removable(worst)
     kept = minimal(pieces, lambda some: holds(space.without(worst, set(pieces) - set(some))))
@@ -120,9 +106,8 @@ def _reduced(
     return shorter(values, free, holds), removed
 
 
-def _measured(scene: Scene, judge: Judge, budget: Budget, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
+def _measured(scene: Scene, judge: Judge, seeds: range, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
     """The harm with the target and with the reference, and the difference, with seeds that the search did not use."""
-    seeds = range(budget.seeds + 1, budget.seeds + 1 + FRESH)
     both = (scene.target, scene.reference)
     sides = [Candidate((core(values, scene, one),), lambda runs: scene.harm.of(runs[0])) for one in both]
     scores = judge.scores(sides, seeds)
@@ -134,7 +119,7 @@ def _measured(scene: Scene, judge: Judge, budget: Budget, values: Mapping[str, A
 
 def spelt(mechanism: Any) -> str:
     """A mechanism as `--set` takes it."""
-    return mechanism if isinstance(mechanism, str) else inline(mechanism)
+    return mechanism if isinstance(mechanism, str) else literal(mechanism)
 
 
 def named(mechanism: Any) -> str:

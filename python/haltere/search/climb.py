@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import InputError
 from ..runs.progress import Bar
 from .propose import Proposer
 from .race import Candidate, Judge, Outcome, race
@@ -88,52 +89,83 @@ class Cost:
         """Sentences for a report; `what`: the plural of a candidate."""
         lines = [f"CPU time of this call: {self.cpu_s:.0f} s. Runs: {self.made} made, {self.there} found in the store."]
         if found.out_of_time:
-            lines.append(f"The time was used up after {len(found.trials)} of {most} {what}. The same command goes on.")
+            lines.append(
+                f"The time was used up after {len(found.trials)} of {most} {what}. The same command continues."
+            )
         if found.failed:
             lines.append(f"{len(found.failed)} {what} failed, the first with: {found.failed[0].outcome.error}.")
         return lines
 
 
-def climb(
-    build: Callable[[Draw], dict[str, Any]],
-    candidate: Callable[[Mapping[str, Any]], Candidate | str],
-    judge: Judge,
-    budget: Budget,
-    *,
-    what: str,
-    baseline: Outcome | None = None,
-    quiet: bool = False,
-    printed_score: Callable[[float], str] = str,
-) -> Found:
-    """Searches for the candidate with the highest :meth:`Outcome.merit`.
+@dataclass(frozen=True)
+class Search:
+    """A search for the values with the highest :meth:`Outcome.merit`, as `haltere search` and `haltere attack` make it."""
 
-    ``build`` draws the values of a candidate, ``candidate`` makes it of them, or says why there is none. ``baseline``: scores to beat.
-    ``printed_score``: a score for people. The candidates, and what is decided of them, follow from the arguments and not from ``judge.jobs``.
-    """
-    proposer: Proposer[dict[str, Any]] = Proposer(build, budget.seed, budget.batch, what)
-    found, began = Found(), time.monotonic()
-    base = baseline.scores if baseline else None
-    best, merit = baseline, 0.0 if baseline else -math.inf
-    with Bar(budget.trials, what, quiet=quiet, unit="candidates") as bar:
-        while len(found.trials) < budget.trials:
-            if budget.time_s is not None and found.trials and time.monotonic() - began > budget.time_s:
-                found.out_of_time = True
-                break
-            asked = [proposer.ask() for _ in range(min(budget.batch, budget.trials - len(found.trials)))]
-            made = [candidate(values) for _, values in asked]
-            raceable = [one for one in made if isinstance(one, Candidate)]
-            raced = iter(race(judge, raceable, best.scores if best else None, budget.seeds))
-            for (trial, values), one in zip(asked, made, strict=True):
-                outcome = next(raced) if isinstance(one, Candidate) else Outcome(error=one)
-                own = -math.inf if outcome.error else outcome.merit(base)
-                proposer.tell(trial, None if outcome.error else own)
-                is_best = outcome.complete and own > merit
-                found.trials.append(Trial(len(found.trials), values, outcome, is_best))
-                if is_best:
-                    best, merit, found.best = outcome, own, found.trials[-1]
-                    _say(f"{what}: candidate {found.best.number}: {printed_score(outcome.mean)}", bar)
-            bar.update(len(found.trials))
-    return found
+    what: str
+    noun: str
+    """What a sentence calls a candidate."""
+    goal: str
+    """What it must have to be judged."""
+    judge: Judge
+    budget: Budget
+    candidate: Callable[[Mapping[str, Any]], Candidate]
+    """Makes a candidate of values, or raises an `InputError`."""
+    baseline: tuple[float, ...] | None = None
+    """Scores to beat."""
+
+    def climb(
+        self, build: Callable[[Draw], dict[str, Any]], printed_score: Callable[[float], str], quiet: bool = False
+    ) -> Found:
+        """Judges what ``build`` draws, batch by batch, until the trials or the time are used up. ``printed_score``: a score for people.
+
+        The candidates, and what is decided of them, follow from the arguments and not from ``judge.jobs``.
+        """
+        budget, proposer = self.budget, Proposer(build, self.budget.seed, self.budget.batch, self.what.split()[0])
+        found, began = Found(), time.monotonic()
+        best, merit = (Outcome(self.baseline), 0.0) if self.baseline else (None, -math.inf)
+        with Bar(budget.trials, self.what, quiet=quiet, unit="candidates") as bar:
+            while len(found.trials) < budget.trials:
+                if budget.time_s is not None and found.trials and time.monotonic() - began > budget.time_s:
+                    found.out_of_time = True
+                    break
+                asked = [proposer.ask() for _ in range(min(budget.batch, budget.trials - len(found.trials)))]
+                outcomes = self._judged([values for _, values in asked], best.scores if best else None)
+                for (trial, values), outcome in zip(asked, outcomes, strict=True):
+                    own = -math.inf if outcome.error else outcome.merit(self.baseline)
+                    proposer.tell(trial, None if outcome.error else own)
+                    is_best = outcome.complete and own > merit
+                    found.trials.append(Trial(len(found.trials), values, outcome, is_best))
+                    if is_best:
+                        best, merit, found.best = outcome, own, found.trials[-1]
+                        _say(f"{self.what}: candidate {found.best.number}: {printed_score(outcome.mean)}", bar)
+                bar.update(len(found.trials))
+        if len(found.failed) == len(found.trials):
+            why = f"got none of {len(found.trials)}; {found.failed[0].outcome.error}"
+            raise InputError(f"{self.what.split()[0]}: at least one {self.noun} must have the {self.goal}, {why}")
+        return found
+
+    def _judged(self, batch: Sequence[Mapping[str, Any]], best: Sequence[float] | None) -> list[Outcome]:
+        made = [self._made(values) for values in batch]
+        raced = iter(race(self.judge, [one for one in made if isinstance(one, Candidate)], best, self.budget.seeds))
+        return [next(raced) if isinstance(one, Candidate) else Outcome(error=one) for one in made]
+
+    def _made(self, values: Mapping[str, Any]) -> Candidate | str:
+        try:
+            return self.candidate(values)
+        except InputError as error:
+            return str(error)
+
+    def holds(self, values: Mapping[str, Any], least: float) -> bool:
+        """Whether these values have at least that merit, with the seeds of the search."""
+        candidate = self._made(values)
+        if isinstance(candidate, str):
+            return False
+        (scores,) = self.judge.scores([candidate], range(1, self.budget.seeds + 1))
+        return not isinstance(scores, str) and Outcome(tuple(scores)).merit(self.baseline) >= least
+
+    def fresh(self) -> range:
+        """Seeds that the search does not use, which measure what it found."""
+        return range(self.budget.seeds + 1, self.budget.seeds + 1 + max(FRESH, self.budget.seeds))
 
 
 def _say(line: str, bar: Bar) -> None:

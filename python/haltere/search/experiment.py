@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from ..api import Scenario
 from ..errors import InputError
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-#: A table that is longer than this gets a heading of its own.
-_LINE = 118
-#: And a table of a table at the top, such as `[topology.dumbbell]`, that is longer than this.
-_SHORT = 40
+from ..toml import toml
 
 
 def changed_file(original: Path, before: Scenario, after: Scenario, comment: str) -> str:
@@ -41,7 +34,7 @@ def changed_file(original: Path, before: Scenario, after: Scenario, comment: str
 
 
 def _with_folders(values: Any, filled: Any) -> Any:
-    """The values with the folder of each mechanism from outside the tree: the new file need not lie beside the code."""
+    """The values with the folder of each mechanism from outside the tree: the new file may be in another folder."""
     if isinstance(values, list) and isinstance(filled, list):
         return [_with_folders(*one) for one in zip(values, filled, strict=True)]
     if not isinstance(filled, Mapping):
@@ -97,67 +90,3 @@ def _changed_table(given: Any, before: Mapping[str, Any], after: Mapping[str, An
         elif key not in before:
             out[key] = value
     return out
-
-
-def toml(values: Mapping[str, Any]) -> str:
-    """The values as TOML, as a person would lay out an experiment.
-
-    >>> print(toml({"title": "T", "topology": {"dumbbell": {"pairs": 2, "access": {"rate": "1Gbit", "delay": "1ms"}}}, "traffic": [{"kind": "bulk"}]}))
-    title = "T"
-    <BLANKLINE>
-    [topology.dumbbell]
-    pairs = 2
-    access = { rate = "1Gbit", delay = "1ms" }
-    <BLANKLINE>
-    [[traffic]]
-    kind = "bulk"
-    <BLANKLINE>
-    """
-    return "\n".join(_lines("", values)).lstrip("\n") + "\n"
-
-
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
-
-
-def _lines(path: str, table: Mapping[str, Any], is_entry: bool = False) -> list[str]:
-    """The lines of a table, which may be an entry of a list: values first, then tables below it with headings of their own."""
-    plain, below = [], []
-    for key, value in table.items():
-        if value is None:
-            continue
-        name = f"{path}.{_key(key)}" if path else _key(key)
-        line = f"{_key(key)} = {inline(value)}"
-        is_long = len(line) > (_LINE if is_entry or "." in path else _SHORT)
-        if isinstance(value, Mapping) and (not path or is_long):
-            below += _below(name, value)
-        elif _is_tables(value) and (not path or len(line) > _LINE):
-            for one in value:
-                below += ["", f"[[{name}]]", *_lines(name, one, is_entry=True)]
-        else:
-            plain.append(line)
-    return plain + below
-
-
-def _below(name: str, table: Mapping[str, Any]) -> list[str]:
-    inner = _lines(name, table)
-    # A table of tables alone needs no heading: theirs name it.
-    return inner if inner[:1] == [""] else ["", f"[{name}]", *inner]
-
-
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
-
-
-def inline(value: Any) -> str:
-    """A value in one line of TOML."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(key)} = {inline(one)}" for key, one in value.items() if one is not None)
-        return f"{{ {inner} }}" if inner else "{}"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(inline, value))}]"
-    return repr(value)

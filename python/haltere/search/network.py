@@ -143,7 +143,7 @@ class Space:
         return optional + [one for one in there if one not in optional and self._could_be_plain(one, values[one])]
 
     def _could_be_plain(self, condition: str, value: Any) -> bool:
-        """Whether a condition of every network has a neutral value, another than this, that lies in its range."""
+        """Whether a condition of every network has a neutral value, other than this one, within its range."""
         neutral, one = self.scene.neutral(condition), self.ranges[condition]
         if neutral is None or neutral == value:
             return False

@@ -35,8 +35,14 @@ class Shown:
         return trial.outcome.mean * self.scale
 
 
-def figures(found: Found, ranges: Mapping[str, Range], shown: Shown, folder: Path) -> list[Figure]:
-    """Draws both figures into ``folder``."""
+def blocks(
+    found: Found, keys: Sequence[str], ranges: Mapping[str, Range], shown: Shown, out: Path
+) -> list[Table | Figure]:
+    """The best candidates with the values of these keys, and the figures."""
+    return [_table(found, keys, shown), *_figures(found, ranges, shown, out / "figures")]
+
+
+def _figures(found: Found, ranges: Mapping[str, Range], shown: Shown, folder: Path) -> list[Figure]:
     judged = [one for one in found.trials if not one.outcome.error]
     if not judged:
         return []
@@ -126,8 +132,8 @@ def _short(value: Any) -> str:
     return str(value["kind"]) if isinstance(value, Mapping) and "kind" in value else str(value)
 
 
-def table(found: Found, keys: Sequence[str], shown: Shown) -> Table:
-    """The best candidates as a table. Its CSV file has all of them."""
+def _table(found: Found, keys: Sequence[str], shown: Shown) -> Table:
+    """The best candidates. Its CSV file has all of them."""
 
     def row(one: Trial) -> list[str]:
         score = one.outcome.error or f"{shown.of(one):.{shown.digits}f}"

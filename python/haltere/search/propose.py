@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ..runs.store import need
 from .ranges import Draw
 
-T = TypeVar("T")
-
-#: Candidates at random before the estimator says where to look; and then one of so many, which finds what lies far from the best ones.
+#: Random candidates before the estimator starts; after that one of so many is random, to explore values far from the best.
 _AT_RANDOM, _ONE_OF = 10, 3
 _OTHER_SEED = 1_000_003
 
 
-class Proposer(Generic[T]):
+class Proposer:
     """Proposes candidates that ``build`` makes of drawn values. The same seed and the same answers give the same proposals."""
 
-    def __init__(self, build: Callable[[Draw], T], seed: int, batch: int, where: str) -> None:
+    def __init__(self, build: Callable[[Draw], dict[str, Any]], seed: int, batch: int, where: str) -> None:
         optuna = need("optuna", "search", where)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with warnings.catch_warnings():
@@ -34,7 +32,7 @@ class Proposer(Generic[T]):
         self._failed = optuna.trial.TrialState.FAIL
         self._build = build
 
-    def ask(self) -> tuple[Any, T]:
+    def ask(self) -> tuple[Any, dict[str, Any]]:
         """A proposal, and what :meth:`tell` takes with its score."""
         self._asked += 1
         self._study.sampler = self._random if self._asked % _ONE_OF == 0 else self._estimator

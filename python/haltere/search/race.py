@@ -1,10 +1,10 @@
-"""Candidates are judged by runs: all with the same seeds, and hopeless ones with few.
+"""Judges candidates by runs: all with the same seeds, hopeless ones with few.
 
 Every candidate is run with the seeds 1 ... n of each round. Each component of a run draws from its own random stream, so two candidates
 of one seed get the same random draws, and the difference seed by seed has a narrow interval (common random numbers). After a round a
 candidate stops if the interval of its difference from the best one lies below 0: it cannot reach the best.
 
-The store holds every run. A call that was killed makes the same decisions again from the runs that are there, and goes on.
+The store holds every run. A call that was killed repeats its decisions from the stored runs, and continues.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Outcome:
 
     scores: tuple[float, ...] = ()
     stopped: bool = False
-    """It was hopeless before it had all seeds."""
+    """It was stopped before it had all seeds."""
     error: str = ""
 
     @property

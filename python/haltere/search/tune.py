@@ -15,10 +15,10 @@ from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
-from .climb import FRESH, Budget, Cost, Found, climb
+from .climb import Budget, Cost, Found, Search
 from .experiment import changed_file
-from .race import Candidate, Judge, Outcome
-from .ranges import Draw, Range
+from .race import Candidate, Judge
+from .ranges import Range
 from .reduce import minimal, shorter
 
 #: The part of what was won over the file that must remain when values are put back or rounded.
@@ -96,27 +96,16 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
     began = time.process_time()
     check(question)
     base = _judged(judge, question.candidate(question.scenario), range(1, budget.seeds + 1), question)
-
-    def build(draw: Draw) -> dict[str, Any]:
-        return {key: one.draw(key, draw) for key, one in question.over.items()}
-
-    def candidate(values: Mapping[str, Any]) -> Candidate | str:
-        try:
-            return question.candidate(question.scenario.with_values(values))
-        except InputError as error:
-            return str(error)
-
-    found = climb(
-        build, candidate, judge, budget, what="search", baseline=Outcome(base), quiet=quiet, printed_score=question.printed_score,
+    search = Search(
+        "search", "candidate", "metric", judge, budget, lambda values: question.candidate(question.scenario.with_values(values)), base
     )  # fmt: skip
-    if len(found.failed) == len(found.trials):
-        why = f"got none of {len(found.trials)}; {found.failed[0].outcome.error}"
-        raise InputError(f"search: at least one candidate must have the metric, {why}")
-    values = _reduced(question, budget, judge, found, base)
+    found = search.climb(
+        lambda draw: {key: one.draw(key, draw) for key, one in question.over.items()}, question.printed_score, quiet
+    )
+    values = _reduced(search, found, question.over)
     best = question.scenario.with_values(values)
-    fresh = range(budget.seeds + 1, budget.seeds + 1 + max(FRESH, budget.seeds))
-    before = np.array(_judged(judge, question.candidate(question.scenario), fresh, question))
-    after = np.array(_judged(judge, question.candidate(best), fresh, question)) if values else before
+    before = np.array(_judged(judge, question.candidate(question.scenario), search.fresh(), question))
+    after = np.array(_judged(judge, question.candidate(best), search.fresh(), question)) if values else before
     tuned = Tuned(
         question, budget, found, values, stats.mean(question.sign * before), stats.mean(question.sign * after),
         stats.paired_difference(after, before), "", float(np.mean(base)), Cost.of(judge, began),
@@ -143,26 +132,16 @@ def _judged(judge: Judge, candidate: Candidate, seeds: Sequence[int], question: 
     return tuple(scores)
 
 
-def _reduced(question: Question, budget: Budget, judge: Judge, found: Found, base: Sequence[float]) -> dict[str, Any]:
+def _reduced(search: Search, found: Found, over: Mapping[str, Range]) -> dict[str, Any]:
     """The values of the best candidate without those that it does not need, and with few digits.
 
     A value is put back to the file's, or rounded, if :data:`KEPT` of what was won over the file remains, with the seeds of the search.
     """
     if found.best is None:
         return {}
-    best = found.best
-    least = KEPT * best.outcome.merit(base)
-
-    def holds(values: Mapping[str, Any]) -> bool:
-        try:
-            candidate = question.candidate(question.scenario.with_values(values))
-        except InputError:
-            return False
-        (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
-        return not isinstance(scores, str) and Outcome(tuple(scores)).merit(base) >= least
-
-    kept = minimal(list(best.values), lambda some: bool(some) and holds({key: best.values[key] for key in some}))
-    return shorter({key: best.values[key] for key in kept}, question.over, holds)
+    values, least = found.best.values, KEPT * found.best.outcome.merit(search.baseline)
+    kept = minimal(list(values), lambda some: bool(some) and search.holds({key: values[key] for key in some}, least))
+    return shorter({key: values[key] for key in kept}, over, lambda some: search.holds(some, least))
 
 
 def _comment(tuned: Tuned, command: str) -> str:

@@ -4,8 +4,8 @@
                              └──────────────measures (of Linux)──────────────────^
 
 `load` reads the kernel harness's result files, `translate` makes an experiment of a scenario (with the harness's
-artefacts), `ours` runs it and takes the same `measures` (and, for single flows, `dynamics`), `compare` sets both side by
-side, `report` shows them.
+artefacts), `ours` runs it and takes the same `measures` (and, for single flows, `dynamics`), `compare` compares both,
+`report` shows the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
@@ -22,23 +21,20 @@ from pathlib import Path
 from ..errors import InputError
 from ..runs.progress import Bar
 from ..worlds import DEFAULT, World
-from ..worlds import world as world_of
-from . import beside, blind, causes, compact, ours, report
-from .compare import Row, compare_case, read_csv, write_csv
+from . import ours, report
+from .compare import Row, compare_case, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
 from .report import Outcome
 from .tc_words import NotTranslated
 from .translate import differences
 
-__all__ = ["Case", "Outcome", "Row", "main", "read_directory", "validate"]
+__all__ = ["ROWS", "Case", "Outcome", "Row", "main", "read_directory", "validate"]
 
 SEEDS = 10
 """Seeds of a case if the caller does not say how many."""
-FINDINGS = "findings.md"
-"""In the directory of results: a part of the page, written by hand."""
 ROWS = "rows.csv"
-"""Every row of the page; it is beside the results."""
+"""The file of every row."""
 
 
 def validate(
@@ -96,61 +92,22 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """The command: `args` as `commands/validate.py` describes them."""
-    directory = Path(args.dir)
-    if args.compact:
-        print(f"{compact.compact_directory(directory, args.compact)} bytes written to {args.compact}")
-        return 0
-    outcome = Outcome(_rows_of(args.rows)) if args.rows else _run(directory, args)
-    _write_files(outcome, directory, args)
-    print(report.as_json(outcome) if args.json else "\n".join(report.text(outcome)), flush=True)
-    return 0
-
-
-def _run(directory: Path, args: argparse.Namespace) -> Outcome:
     try:
-        cases = read_directory(directory)
+        cases = read_directory(args.dir)
     except BadInput as error:
         raise InputError(str(error)) from None
     cases = [case for case in cases if re.search(args.only or "", case.name)]
     if not cases:
-        raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
-    return validate(cases, args.seeds, args.jobs, quiet=False, world=args.where)
-
-
-def _rows_of(path: Path) -> list[Row]:
-    try:
-        return read_csv(path)
-    except (OSError, TypeError, KeyError, ValueError) as error:
-        raise InputError(f"validate: --rows must be a file that --page wrote, got {path}: {error}") from None
-
-
-def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) -> None:
+        raise InputError(f"validate: --only must match a scenario in {args.dir}, got `{args.only}`")
+    outcome = validate(cases, args.seeds, args.jobs, quiet=False, world=args.where)
     if args.out:
-        _write_out(outcome, directory, args.out)
-    if args.beside:
-        print(f"haltere: {beside.write(outcome.rows, directory, world_of(args.where).name)}", file=sys.stderr)
-    if args.page:
-        write_csv(outcome.rows, directory / ROWS)
-        if (directory / blind.TRAINING).is_file() and not args.rows:
-            blind.write_called(blind.confusion(directory), directory / blind.CALLED)
-        rows = os.path.relpath(directory / ROWS, args.page.parent)
-        _write_page(outcome, directory, args.page, "images/validation.png", rows)
+        _write(outcome, args.out)
+    print(report.as_json(outcome) if args.json else "\n".join(report.text(outcome)), flush=True)
+    return 0
 
 
-def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str, rows: str) -> None:
-    findings = directory / FINDINGS
-    parts = [findings.read_text().strip() if findings.is_file() else "", blind.section(directory)]
-    drawn = report.figure(outcome, page.parent / figure)
-    why, others = causes.load(directory), beside.load(directory)
-    source, more = directory.as_posix().rstrip("/"), "\n\n".join(filter(None, parts))
-    text = report.page(outcome, source, figure if drawn else None, more, rows, why, others)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(text.rstrip() + "\n")
-    (page.parent / rows).with_name("outside.md").write_text(report.outside_page(outcome, why, others))
-
-
-def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
-    """`rows.parquet`, `rows.csv`, `validation.json`, `validation.md` and the figure."""
+def _write(outcome: Outcome, out: Path) -> None:
+    """`rows.parquet`, `rows.csv`, `validation.json`, and the report with its figure."""
     import pyarrow
     from pyarrow import parquet
 
@@ -159,4 +116,5 @@ def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
         parquet.write_table(pyarrow.Table.from_pylist([row.as_dict() for row in outcome.rows]), out / "rows.parquet")
     write_csv(outcome.rows, out / ROWS)
     (out / "validation.json").write_text(report.as_json(outcome) + "\n")
-    _write_page(outcome, directory, out / "validation.md", "validation.png", ROWS)
+    figure = out / "validation.png"
+    report.document(outcome, figure if report.figure(outcome, figure) else None).write(out)

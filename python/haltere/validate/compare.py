@@ -15,7 +15,7 @@ from ..analysis import stats
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far ours may be from Linux's mean: a part of it (`relative`), or so much (`absolute`)."""
+    """The allowed distance from Linux's mean: a part of it (`relative`), and an amount (`absolute`)."""
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -52,13 +52,13 @@ KINDS: dict[str, Kind] = {
     "done": Kind("%", 1, Tolerance(absolute=5)),
     "path": Kind("", 2, Tolerance(relative=0.15)),
 }
-"""The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that goes by its estimate of the bandwidth."""
+"""The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that paces at its bandwidth estimate."""
 
 _ROUNDING = 1e-9
 
 
+#: The numbers of a row that are no whole ones.
 FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance")
-COUNTS = ("decimals", "linux_runs", "our_runs")
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Row:
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:
-    """All rows as CSV: a column for each field of a row, an empty cell for what does not exist."""
+    """Writes all rows as CSV: a column for each field of a row, an empty cell for a missing value."""
     with path.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(names := [one.name for one in fields(Row)])
@@ -96,26 +96,12 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 
 def _cell(name: str, value: Any, decimals: int) -> str:
-    """A number with two decimals more than are shown, so that a file says what changed and no more."""
+    """A number with two decimals more than are shown, so that the file changes only with the result."""
     if value is None:
         return ""
     if name in FRACTIONS:
         return f"{value:.{decimals + 2}f}"
     return ("yes" if value else "no") if name == "inside" else str(value)
-
-
-def read_csv(path: Path) -> list[Row]:
-    """The rows that `write_csv` wrote."""
-    with path.open(newline="") as file:
-        return [Row(**{name: _value(name, text) for name, text in values.items()}) for values in csv.DictReader(file)]
-
-
-def _value(name: str, text: str) -> Any:
-    if name in FRACTIONS:
-        return float(text) if text else None
-    if name in COUNTS:
-        return int(text)
-    return text == "yes" if name == "inside" else text
 
 
 def compare_case(
@@ -153,5 +139,5 @@ def _row(group: str, case: str, key: str, linux: list[float], ours: list[float],
 
 
 def _says_nothing(word: str, linux: list[float], ours: list[float]) -> bool:
-    """True for transfers that were all done, and for a completion time that Linux does not have: the row of `done` tells it."""
+    """True for transfers that all completed, and for a completion time that Linux lacks: the row of `done` shows it."""
     return (word == "done" and {*linux, *ours} == {100.0}) or (word == "fct" and not linux)

@@ -1,22 +1,25 @@
-"""What a single flow does over time: its losses, its period, and for BBR its estimate and its probes of the RTT.
+"""A single flow over time: losses, period, and for BBR its bandwidth estimate and its RTT probes.
 
-Taken only if a result holds one flow whose window was written down often enough (every 50 ms or oftener).
+Only for a result with one flow whose window was sampled at least every 50 ms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
+from .scenario import Scenario
+
 LOSS_STATES = 3
 """Linux's `ca_state` from here on is Recovery or Loss."""
 FINEST_ms = 50
-"""A window sampled more seldom than this does not show when the losses were."""
+"""Samples of the window at longer intervals do not show the times of losses."""
 PROBE_WINDOW = 4.5
 """BBR's window in ProbeRTT is four packets."""
 BANDWIDTH_CONTROLS = ("bbr",)
-"""Controls that go by their estimate of the bandwidth, not by loss."""
+"""Controls that follow a bandwidth estimate instead of loss."""
 
 
 @dataclass
@@ -31,35 +34,25 @@ class Series:
     pacing_mbit: list[float]
 
 
-def of_linux(result: dict[str, Any]) -> dict[str, float | None]:
-    """The dynamics in a result of the harness, if it shows them."""
-    series = _linux_series(result)
-    return measure(series) if series else {}
-
-
-def wanted(scenario: dict[str, Any], flows: int) -> bool:
+def wanted(s: Scenario, flows: int) -> bool:
     """True if a scenario's result can show the dynamics of its one flow."""
-    kept = scenario["sample"].get("store_tcp_ms") or scenario["sample"].get("tcp_ms") or 1000
-    return (
-        flows == 1
-        and kept <= FINEST_ms
-        and not scenario.get("paths")
-        and "ca_state" in (scenario.get("store_cols") or [])
-    )
+    kept = s.sample.store_tcp_ms or s.sample.tcp_ms or 1000
+    return flows == 1 and kept <= FINEST_ms and not s.paths and "ca_state" in s.store_cols
 
 
-def _linux_series(result: dict[str, Any]) -> Series | None:
-    if not wanted(result["scenario"], len(result["flows"])):
-        return None
+def of_linux(s: Scenario, result: Mapping[str, Any]) -> dict[str, float | None]:
+    """The dynamics in a result of the harness, if it shows them."""
+    if not wanted(s, len(result["flows"])):
+        return {}
     flow = result["flows"][0]
     raw = flow.get("series") or {}
     if "ca_state" not in raw or "cwnd" not in raw:
-        return None
+        return {}
     t, state = raw["t"], raw["ca_state"]
     losses = [t[i] for i in range(1, len(t)) if state[i] >= LOSS_STATES > state[i - 1]]
     unset = float(1 << 62)
     pacing = [rate * 8e-6 if rate < unset else 0.0 for rate in raw.get("pacing_Bps", [])]
-    return Series(flow["cc"], result["scenario"]["warmup"], t, raw["cwnd"], losses, pacing)
+    return measure(Series(flow["cc"], s.warmup, t, raw["cwnd"], losses, pacing))
 
 
 def measure(series: Series) -> dict[str, float | None]:

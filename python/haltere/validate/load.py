@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .measures import of_linux, of_summary
-from .scenario import expand_flows, normal
+from .scenario import Sample, Scenario, expand_flows, normal
 
 
 class BadInput(ValueError):
-    """The directory does not hold what it should."""
+    """The directory does not contain results of the harness."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Case:
 
     name: str
     group: str
-    scenario: dict[str, Any]
+    scenario: Scenario
     repetitions: list[Repetition] = field(default_factory=list)
     error: str | None = None
 
@@ -47,10 +47,9 @@ class Case:
     def starts(self, seed: int) -> list[float]:
         """When the flows start in our run with that seed: as on Linux, or drawn as the harness draws it."""
         setup = self.setup_seed(seed)
-        for repetition in self.repetitions:
-            if repetition.seed == setup and len(repetition.starts) == len(expand_flows(self.scenario)):
-                return repetition.starts
-        return [flow["start"] for flow in expand_flows(self.scenario | {"seed": setup})]
+        drawn = [flow.start for flow in expand_flows(replace(self.scenario, seed=setup))]
+        known = (one.starts for one in self.repetitions if one.seed == setup and len(one.starts) == len(drawn))
+        return next(known, drawn)
 
 
 def natural(text: str) -> list[Any]:
@@ -86,9 +85,9 @@ def _results(path: Path) -> list[dict[str, Any]]:
 
 def _add(cases: dict[tuple[str, str], Case], root: Path, path: Path, result: dict[str, Any]) -> None:
     scenario = normal(result["scenario"])
-    name = re.sub(r"_r\d+$", "", str(scenario.get("name") or path.stem))
+    name = re.sub(r"_r\d+$", "", str(scenario.name or path.stem))
     folder = str(path.parent.relative_to(root))
-    group = scenario.get("set") or (path.parent.name if folder == "." else folder)
+    group = scenario.set or (path.parent.name if folder == "." else folder)
     case = cases.get((folder, name))
     if case is not None and _essence(case.scenario) != _essence(scenario):
         name = f"{name} ({path.stem})"  # the same name for something else: a case of its own
@@ -99,13 +98,11 @@ def _add(cases: dict[tuple[str, str], Case], root: Path, path: Path, result: dic
         case.error = f"the harness reported: {result.get('error', 'no flows')}"
         return
     starts = [flow["start"] for flow in result["flows"]]
-    case.repetitions.append(Repetition(int(scenario["seed"]), starts, of_linux(result | {"scenario": scenario})))
+    case.repetitions.append(Repetition(int(scenario.seed), starts, of_linux(scenario, result)))
 
 
-def _essence(scenario: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: v for k, v in scenario.items() if k not in ("name", "seed", "sample", "store_cols", "set", "post", "pre")
-    }
+def _essence(scenario: Scenario) -> Scenario:
+    return replace(scenario, name="", seed=0, sample=Sample(), store_cols=(), set="", post=None, pre=None)
 
 
 def _add_summary(case: Case, path: Path, name: str) -> None:

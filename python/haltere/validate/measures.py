@@ -1,16 +1,17 @@
-"""What is compared: the measures of one run, taken in the same way from the harness's results and from ours.
+"""The measures of one run, computed in the same way from the harness's results and from ours.
 
-A measure's key says what it is, which way, and of whom, e.g. `goodput fwd` or `share fwd bbr`.
+A measure's key names the quantity, the direction and the subject, e.g. `goodput fwd` or `share fwd bbr`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from ..analysis import stats
 from . import dynamics
-from .scenario import expand_transfers
+from .scenario import Flow, Scenario, expand_transfers
 
 Measures = dict[str, float | None]
 
@@ -41,47 +42,46 @@ def queue(way: str, length: float, drops: float, sent: float, marks: float | Non
     return measures
 
 
-def counts_all_marks(scenario: dict[str, Any]) -> bool:
+def counts_all_marks(s: Scenario) -> bool:
     """False where the harness counts only some of the marks: those of a `ce_threshold` and of CAKE are counted elsewhere."""
-    text = f"{scenario['qdisc']} {scenario.get('qdisc_rev')}"
+    text = f"{s.qdisc} {s.qdisc_rev}"
     return "ce_threshold" not in text and "cake" not in text
 
 
-Transfer = tuple[str, int, float, float | None]
+Timed = tuple[str, int, float, float | None]
 """A short flow: way, bytes, start in seconds, and completion time in seconds or `None` if it was not done."""
 ROOM_TO_END_s = 6.0
 """Transfers that start later than this before the end are left out, as in the harness's summary: many of them cannot be done."""
 
 
-def labels(flows: list[dict[str, Any]]) -> list[str]:
+def labels(flows: Sequence[Flow]) -> list[str]:
     """The names of shares: the control, with what the flows differ in besides (ECN, their host)."""
-    names = [str(flow["cc"]) for flow in flows]
-    if len({bool(flow.get("ecn")) for flow in flows}) > 1:
-        names = [f"{name} {'ecn' if flow.get('ecn') else 'plain'}" for name, flow in zip(names, flows, strict=True)]
-    if len({flow.get("host") for flow in flows}) > 1:
-        names = [f"{name} {flow.get('host') or 'n1'}" for name, flow in zip(names, flows, strict=True)]
+    names = [flow.cc for flow in flows]
+    if len({bool(flow.ecn) for flow in flows}) > 1:
+        names = [f"{name} {'ecn' if flow.ecn else 'plain'}" for name, flow in zip(names, flows, strict=True)]
+    if len({flow.host for flow in flows}) > 1:
+        names = [f"{name} {flow.host or 'n1'}" for name, flow in zip(names, flows, strict=True)]
     return names
 
 
-def marks_told(scenario: dict[str, Any], way: str, flows: list[tuple[str, float, float]]) -> Measures:
+def marks_acknowledged(s: Scenario, way: str, flows: Sequence[tuple[str, float, float]]) -> Measures:
     """The marked part of what the senders had acknowledged over the whole run: (control, packets, marked packets).
 
-    Taken if the queue's own count is not whole; DCTCP's receivers tell each mark, others do not.
+    Taken if the queue's own count is not whole; DCTCP's receivers echo each mark, others do not.
     """
     sent = sum(packets for _, packets, _ in flows)
-    if counts_all_marks(scenario) or not sent or any(control != "dctcp" for control, _, _ in flows):
+    if counts_all_marks(s) or not sent or any(control != "dctcp" for control, _, _ in flows):
         return {}
     return {f"marks {way} told": 100 * sum(marked for _, _, marked in flows) / sent}
 
 
-def fct(scenario: dict[str, Any], transfers: list[Transfer]) -> Measures:
+def fct(s: Scenario, transfers: Sequence[Timed]) -> Measures:
     """Completion times of the transfers by way and size, and the part of them that was done if not all were.
 
     Median and 95th percentile are those of the transfers that were done, taken as the harness's summary takes them. A run in
     which fewer than half were done has none: the longest are missing.
     """
-    last = scenario["duration"] - ROOM_TO_END_s
-    counted = [one for one in transfers if scenario["warmup"] <= one[2] <= last]
+    counted = [one for one in transfers if s.warmup <= one[2] <= s.duration - ROOM_TO_END_s]
     measures = Measures()
     for way, size in sorted({(way, size) for way, size, _, _ in counted}):
         of = [time for there, bytes_, _, time in counted if (there, bytes_) == (way, size)]
@@ -104,57 +104,53 @@ def rate_between(series: list[tuple[float, float]], warmup: float) -> float | No
 
 def pings(rtts_ms: list[float]) -> Measures:
     """Median and 95th percentile of the pings."""
-    return (
-        {f"ping {name}": stats.percentile(rtts_ms, q) for name, q in (("median", 50), ("p95", 95))} if rtts_ms else {}
-    )
+    return {f"ping {name}": stats.percentile(rtts_ms, q) for name, q in (("median", 50), ("p95", 95)) if rtts_ms}
 
 
-def has_data(s: dict[str, Any], way: str) -> bool:
-    """True if data goes that way, so that its queue is of interest."""
-    return any(group.get("dir", "fwd") == way for key in ("flows", "transfers", "udp") for group in s[key])
+def has_data(s: Scenario, way: str) -> bool:
+    """True if data flows in that direction, so that its queue matters."""
+    ways = [*(one.dir for one in s.flows), *(one.dir for one in s.transfers), *(one.dir for one in s.udp)]
+    return way in ways
 
 
-def _of_transfers(result: dict[str, Any]) -> Measures:
+def _of_transfers(s: Scenario, result: Mapping[str, Any]) -> Measures:
     """The completion times of a result, whole (a list of tables) or compact (only the times, in the order of their start)."""
-    times_of = result.get("transfers") or []
-    times = [one["fct"] for one in times_of] if times_of and isinstance(times_of[0], dict) else times_of
-    drawn = expand_transfers(result["scenario"])
+    times = [one["fct"] if isinstance(one, dict) else one for one in result.get("transfers") or []]
+    drawn = expand_transfers(s)
     if len(times) != len(drawn):
         return {}
-    return fct(
-        result["scenario"],
-        [(one["dir"], one["bytes"], one["start"], time) for one, time in zip(drawn, times, strict=True)],
-    )
+    return fct(s, [(one.dir, one.bytes, one.start, time) for one, time in zip(drawn, times, strict=True)])
 
 
-def of_linux(result: dict[str, Any]) -> Measures:
+def of_linux(s: Scenario, result: Mapping[str, Any]) -> Measures:
     """The measures of one result of the harness."""
     measures: Measures = {}
     for way in WAYS:
         some = [flow for flow in result["flows"] if flow["dir"] == way]
-        flows = [(name, flow.get("goodput_mbit") or 0.0) for name, flow in zip(labels(some), some, strict=True)]
-        measures |= goodputs(way, flows)
+        names = labels([Flow(cc=str(flow["cc"]), ecn=flow.get("ecn"), host=flow.get("host")) for flow in some])
+        measures |= goodputs(
+            way, [(name, flow.get("goodput_mbit") or 0.0) for name, flow in zip(names, some, strict=True)]
+        )
         counts = [(flow["cc"], flow.get("delivered_pkts", 0), flow.get("delivered_ce", 0)) for flow in some]
-        measures |= marks_told(result["scenario"], way, counts)
+        measures |= marks_acknowledged(s, way, counts)
         # Where netem shapes, its one queue is listed under the shaper's name only.
         found = result["queues"].get(way) or result["queues"].get(f"shaper_{way}")
-        if found and has_data(result["scenario"], way):
-            marks = found.get("marked", found.get("ecn_mark")) if counts_all_marks(result["scenario"]) else None
+        if found and has_data(s, way):
+            marks = found.get("marked", found.get("ecn_mark")) if counts_all_marks(s) else None
             measures |= queue(way, found["qlen_mean"], found["drops"], found["packets"], marks)
     for label, found in sorted(result["queues"].items()):
-        if result["scenario"].get("paths") and label.rstrip("0123456789") in WAYS:
+        if s.paths and label.rstrip("0123456789") in WAYS:
             path = label[3:] or "0"
             measures[f"path {path} link"] = found["rate_mbit"]
             measures[f"path {path} loss"] = 100 * found["drops"] / max(1, found["drops"] + found["packets"])
-    measures |= _of_transfers(result)
+    measures |= _of_transfers(s, result)
     for number, udp in enumerate(result.get("udp") or []):
-        size = udp.get("size", 1000)
-        series = [(at, received * size) for at, _, received in udp.get("series", [])]
-        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(series, result["scenario"]["warmup"])
+        series = [(at, received * udp.get("size", 1000)) for at, _, received in udp.get("series", [])]
+        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(series, s.warmup)
     ping = result.get("ping")
     if ping and ping.get("median_ms") is not None:
         measures |= {"ping median": ping["median_ms"], "ping p95": ping["p95_ms"]}
-    return measures | dynamics.of_linux(result)
+    return measures | dynamics.of_linux(s, result)
 
 
 def of_summary(row: dict[str, Any], index: int) -> Measures:

@@ -27,11 +27,11 @@ def link_of_netem(text: str, where: str, delay_ns: int) -> dict[str, Any]:
         elif word == "reorder":
             early = probability(_value(words, where, word), f"{where} reorder")
         else:
-            raise NotTranslated(f"{where}: netem's `{word}` is not known here")
+            raise NotTranslated(f"{where}: netem's `{word}` is not supported")
     if not early:
         return link
     if "jitter" in link or "rate" in link:
-        raise NotTranslated(f"{where}: netem's `reorder` with jitter or a rate is not known here")
+        raise NotTranslated(f"{where}: netem's `reorder` with jitter or a rate is not supported")
     return link | {"delay": "0s", "reorder": 1 - early, "reorder_by": link["delay"]}
 
 
@@ -47,11 +47,11 @@ def _delay(words: list[str], where: str) -> dict[str, Any]:
         return {"delay": duration(base)}
     half = time_ns(words.pop(0), f"{where} jitter")
     if words and words[0][0].isdigit() and float(words[0].rstrip("%")) > 0:
-        raise NotTranslated(f"{where}: netem's correlation of delays is not known here")
+        raise NotTranslated(f"{where}: netem's correlation of delays is not supported")
     if words and words[0][0].isdigit():
         words.pop(0)
     if half > base:
-        raise NotTranslated(f"{where}: a jitter above the delay is not known here")
+        raise NotTranslated(f"{where}: a jitter above the delay is not supported")
     return {"delay": duration(base - half), "jitter": duration(2 * half)}
 
 
@@ -66,5 +66,5 @@ def _value(words: list[str], where: str, option: str) -> str:
         raise NotTranslated(f"{where}: netem's `{option}` lacks a number")
     value = words.pop(0)
     if option in ("loss", "reorder") and words and words[0][0].isdigit() and float(words.pop(0).rstrip("%")) > 0:
-        raise NotTranslated(f"{where}: netem's correlation of {CORRELATED[option]} is not known here")
+        raise NotTranslated(f"{where}: netem's correlation of {CORRELATED[option]} is not supported")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,14 @@ from .measures import (
     goodputs,
     has_data,
     labels,
-    marks_told,
+    marks_acknowledged,
     pings,
     queue,
     rate_between,
 )
-from .scenario import expand_flows, expand_transfers
+from .scenario import Scenario, expand_flows, expand_transfers
 from .tc_words import NotTranslated
-from .translate import link_of, paths_of, translate
+from .translate import link_of, translate
 
 
 def run(case: Case, seed: int, world: str | World = DEFAULT) -> Measures:
@@ -60,19 +61,19 @@ def of_tables(case: Case, seed: int, tables: dict[str, Any]) -> Measures:
     rates = goodputs_of_flows(case, seed, tables["flow_series"])
     flows = expand_flows(s)
     for way in WAYS:
-        some = [(flow, rate) for flow, rate in zip(flows, rates, strict=True) if flow["dir"] == way]
+        some = [(flow, rate) for flow, rate in zip(flows, rates, strict=True) if flow.dir == way]
         names = labels([flow for flow, _ in some])
         measures |= goodputs(way, list(zip(names, [rate for _, rate in some], strict=True)))
-        measures |= _marks_told(s, way, tables["flows"])
-        if has_data(s, way) and (way == "fwd" or s["both_ways"]):
+        measures |= _marks(s, way, tables["flows"])
+        if has_data(s, way) and (way == "fwd" or s.both_ways):
             measures |= _queue(way, s, tables)
-    if s.get("paths"):
+    if s.paths:
         measures |= _paths(s, tables)
-    measures |= _transfers(s | {"seed": case.setup_seed(seed)}, tables["flows"])
+    measures |= _transfers(replace(s, seed=case.setup_seed(seed)), tables["flows"])
     measures |= _udp(s, tables["flow_series"])
-    if s.get("ping"):
+    if s.ping:
         at, rtt = _column(tables["pings"], "at_ns") * 1e-9, _column(tables["pings"], "rtt_ns") * 1e-6
-        measures |= pings([float(ms) for ms in rtt[at >= s["warmup"]]])
+        measures |= pings([float(ms) for ms in rtt[at >= s.warmup]])
     if dynamics.wanted(s, len(flows)):
         measures |= dynamics.measure(series_of(case, tables["flow_series"]))
     return measures
@@ -83,64 +84,64 @@ def goodputs_of_flows(case: Case, seed: int, series: Any) -> list[float]:
     names, at, received = _column(series, "flow"), _column(series, "at_ns") * 1e-9, _column(series, "received_bytes")
     rates = []
     for number, (flow, start) in enumerate(zip(expand_flows(case.scenario), case.starts(seed), strict=True)):
-        stop = flow["stop"] or case.scenario["duration"]
-        mine = (names == f"f{number}") & (at >= max(case.scenario["warmup"], start)) & (at <= stop)
+        stop = flow.stop or case.scenario.duration
+        mine = (names == f"f{number}") & (at >= max(case.scenario.warmup, start)) & (at <= stop)
         t, bytes_ = at[mine], received[mine].astype(float)
         rates.append(float((bytes_[-1] - bytes_[0]) * 8e-6 / (t[-1] - t[0])) if len(t) >= 2 else 0.0)
     return rates
 
 
-def _marks_told(s: dict[str, Any], way: str, table: Any) -> Measures:
+def _marks(s: Scenario, way: str, table: Any) -> Measures:
     if counts_all_marks(s):
         return {}
     rows = {row["flow"]: row for row in table.select(["flow", "delivered", "delivered_ce"]).to_pylist()}
-    flows = [(flow, rows[f"f{number}"]) for number, flow in enumerate(expand_flows(s)) if flow["dir"] == way]
-    return marks_told(s, way, [(flow["cc"], row["delivered"] or 0, row["delivered_ce"] or 0) for flow, row in flows])
+    flows = [(flow, rows[f"f{number}"]) for number, flow in enumerate(expand_flows(s)) if flow.dir == way]
+    return marks_acknowledged(
+        s, way, [(flow.cc, row["delivered"] or 0, row["delivered_ce"] or 0) for flow, row in flows]
+    )
 
 
-def _transfers(s: dict[str, Any], flows: Any) -> Measures:
+def _transfers(s: Scenario, flows: Any) -> Measures:
     """Completion times of the short flows, from their start to the last byte at the receiver."""
-    if not s["transfers"]:
+    if not s.transfers:
         return {}
     done = {row["flow"]: row["completed_ns"] for row in flows.select(["flow", "completed_ns"]).to_pylist()}
     samples = []
     for number, one in enumerate(expand_transfers(s)):
         end = done.get(f"x{number}")
-        samples.append((one["dir"], one["bytes"], one["start"], None if end is None else end * 1e-9 - one["start"]))
+        samples.append((one.dir, one.bytes, one.start, None if end is None else end * 1e-9 - one.start))
     return fct(s, samples)
 
 
-def _udp(s: dict[str, Any], series: Any) -> Measures:
+def _udp(s: Scenario, series: Any) -> Measures:
     measures = Measures()
-    for number, udp in enumerate(s["udp"]):
+    for number, udp in enumerate(s.udp):
         mine = _column(series, "flow") == f"u{number}"
         received = _column(series, "received_bytes")[mine].astype(float)
         samples = list(zip((_column(series, "at_ns")[mine] * 1e-9).tolist(), received.tolist(), strict=True))
-        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(samples, s["warmup"])
+        measures[f"goodput {udp.dir} udp {number}"] = rate_between(samples, s.warmup)
     return measures
 
 
-def _paths(s: dict[str, Any], tables: dict[str, Any]) -> Measures:
+def _paths(s: Scenario, tables: dict[str, Any]) -> Measures:
     measures, rows = Measures(), {row["link"]: row for row in tables["links"].to_pylist()}
-    for path in range(len(paths_of(s))):
+    for path in range(len(s.each_path())):
         row = rows[link_of("fwd", path)]
         drops = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
-        seconds = s["duration"] - s["warmup"]
+        seconds = s.duration - s.warmup
         measures[f"path {path} link"] = row["sent_bytes_after_warmup"] * 8e-6 / seconds
         measures[f"path {path} loss"] = 100 * drops / max(1, drops + row["sent_after_warmup"])
     return measures
 
 
-def _queue(way: str, s: dict[str, Any], tables: dict[str, Any]) -> Measures:
+def _queue(way: str, s: Scenario, tables: dict[str, Any]) -> Measures:
     series, name = tables["queue_series"], link_of(way)
-    mine = (_column(series, "link") == name) & (_column(series, "at_ns") >= s["warmup"] * 1e9)
+    mine = (_column(series, "link") == name) & (_column(series, "at_ns") >= s.warmup * 1e9)
     length = float(_column(series, "packets")[mine].mean())
     (row,) = [row for row in tables["links"].to_pylist() if row["link"] == name]
     sent = row["sent_after_warmup"]
-    if s["shaper"] in COUNT_THE_SENDING:
-        length += (
-            row["sent_bytes_after_warmup"] * 8 / (paths_of(s)[0]["rate_mbit"] * 1e6 * (s["duration"] - s["warmup"]))
-        )
+    if s.shaper in COUNT_THE_SENDING:
+        length += row["sent_bytes_after_warmup"] * 8 / (s.each_path()[0].rate_mbit * 1e6 * (s.duration - s.warmup))
     drops = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
     return queue(way, length, drops, sent, row["marked_after_warmup"] if counts_all_marks(s) else None)
 
@@ -157,8 +158,8 @@ def series_of(case: Case, series: Any) -> dynamics.Series:
     repairs = _column(series, "recoveries")[mine] + _column(series, "timeouts")[mine]
     losses = [float(t[i]) for i in range(1, len(t)) if repairs[i] > repairs[i - 1]]
     pacing = np.nan_to_num(_column(series, "pacing_rate_bps")[mine].astype(float)) * 1e-6
-    control = expand_flows(case.scenario)[0]["cc"]
-    return dynamics.Series(control, case.scenario["warmup"], t.tolist(), cwnd.tolist(), losses, pacing.tolist())
+    control = expand_flows(case.scenario)[0].cc
+    return dynamics.Series(control, case.scenario.warmup, t.tolist(), cwnd.tolist(), losses, pacing.tolist())
 
 
 def case_mss(case: Case) -> int:

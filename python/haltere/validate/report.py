@@ -1,4 +1,4 @@
-"""Shows the outcome of a validation: the table, JSON, the page and its figure."""
+"""Shows the outcome of a validation: the table, JSON, the report and its figure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..worlds import DEFAULT
-from . import beside, causes
-from .beside import Beside
-from .causes import Cause
+from ..report.document import Bullets, Document, Figure, Table
 from .compare import KINDS, Row
 
 HEAD = ("scenario", "measure", "linux", "haltere", "difference", "tolerance", "")
@@ -47,12 +44,13 @@ class Outcome:
         return f"inside: {self.inside} of {len(self.rows)} ({share:.0f} %)"
 
 
-def _number(value: float | None, decimals: int) -> str:
+def number(value: float | None, decimals: int) -> str:
+    """A value as text."""
     return "none" if value is None else f"{value:.{decimals}f}"
 
 
 def _with(value: float | None, around: float, runs: int, decimals: int) -> str:
-    text = _number(value, decimals)
+    text = number(value, decimals)
     return f"{text} ± {around:.{decimals}f}" if value is not None and runs > 1 else text
 
 
@@ -82,7 +80,7 @@ def table(rows: Iterable[Row]) -> list[str]:
 
 
 def text(outcome: Outcome) -> list[str]:
-    """What goes to standard output."""
+    """The lines for standard output."""
     lines = table(outcome.rows)
     groups = outcome.groups()
     if len(groups) > 1:
@@ -104,135 +102,24 @@ def as_json(outcome: Outcome) -> str:
     return json.dumps(out, indent=1)
 
 
-def markdown_table(rows: Iterable[Row], why: Sequence[Cause] = (), others: Sequence[Beside] = ()) -> list[str]:
-    """The rows as a Markdown table, with a column for each other world; the last column has the cause of a row outside."""
-    names = "".join(f" {other.title} |" for other in others)
-    lines = [
-        f"| scenario | measure | Linux | Haltere |{names} difference | tolerance | |",
-        f"|---|---|--:|--:|{'--:|' * len(others)}--:|--:|---|",
+def document(outcome: Outcome, figure: Path | None) -> Document:
+    """Rows inside by set, the figure and every row."""
+    sets = [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]
+    counts = [
+        [group, str(len(of.rows)), str(of.inside), of.verdict().partition("(")[2].rstrip(")")] for group, of in sets
     ]
-    for row in rows:
-        *first, verdict = cells(row)
-        first[4:4] = [_number(found.ours, row.decimals) if (found := other.of(row)) else "" for other in others]
-        lines.append("| " + " | ".join([*first, verdict if row.inside else causes.cause_of(row, why)]) + " |")
-    return lines
-
-
-# ------------------------------------------------------------------ the page
-INTRODUCTION = """\
-# Haltere against Linux
-
-<!-- Made by `haltere validate {source} --page ...`; do not edit. The causes are in `{source}/causes.toml`, findings in
-`{source}/findings.md`. -->
-
-How far the simulator agrees with Linux 6.1, and where it does not. Each scenario ran on Linux's TCP stack and queue disciplines, in a
-kernel in virtual time, so that the machine's load and timers have no effect. The same scenario then ran in the simulator:
-
-    haltere validate {source}
-
-A row is one measure of one scenario; a cell has the number of rows inside the tolerance, of all rows. [`rows.csv`]({rows}) has every row: Linux's mean
-and half the range of its repetitions, the simulator's mean with a 95 % interval over {seeds} seeds, and the tolerance.
-"""
-
-METHOD = """\
-## Method
-
-| measure | tolerance |
-|---|---|
-| goodput, BBR's bandwidth estimate of a single flow | 3 % |
-| shares, transfers done | 5 percentage points |
-| Jain's index | 0.03 |
-| queue, ping, completion time; times and windows of a single flow | 15 % |
-| loss and mark rates, queue of a single BBR flow | 25 % |
-
-If the spread of Linux's repetitions is larger, it replaces the tolerance.
-
-Each run has the start times and short flows of one of Linux's repetitions, in turn. The seeds vary port numbers, sequence numbers, hashes, and the
-draws of queues, losses and controls. Set A100 has one repetition, so nine of ten runs draw their own start times.
-"""
-
-AGREES_NOT = """\
-## Rows outside
-
-[`outside.md`]({outside}) lists them. Each cause below has its number of rows; a row without a cause is not explained.
-"""
-
-OUTSIDE = """\
-# Rows outside the tolerance
-
-<!-- Made by `haltere validate --page`; do not edit. -->
-"""
-
-COLUMNS = {
-    "goodput": ("goodput",),
-    "share": ("share",),
-    "Jain": ("jain",),
-    "queue": ("queue",),
-    "ping": ("ping",),
-    "loss": ("loss",),
-    "marks": ("marks",),
-    "completion time": ("fct", "done"),
-    "single flow": ("first", "cwnd", "period", "bandwidth", "probe_rtt"),
-    "path": ("path",),
-}
-"""The columns of the page's table, with the first words of the measures that they count."""
-
-
-def by_measure(outcome: Outcome) -> list[str]:
-    """Rows inside by set and measure as a Markdown table, with a last line for all sets."""
-    names = [name for name, words in COLUMNS.items() if _counted(outcome.rows, words)]
-    head = "| set | rows | inside | | "
-    lines = [head + " | ".join(names) + " |", "|---|--:|--:|--:|" + "--:|" * len(names)]
-    for group, of in [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]:
-        share = 100 * of.inside / len(of.rows) if of.rows else 0
-        counts = " | ".join(_counted(of.rows, COLUMNS[name]) for name in names)
-        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {counts} |")
-    return lines
-
-
-def _counted(rows: Sequence[Row], words: Sequence[str]) -> str:
-    some = [row for row in rows if row.measure.split()[0] in words]
-    return f"{sum(row.inside for row in some)} of {len(some)}" if some else ""
-
-
-def _seeds_of(rows: Sequence[Row]) -> str:
-    """How many seeds ours had: one number, or from the least to the greatest."""
-    numbers = sorted({row.our_runs for row in rows})
-    if not numbers:
-        return "no"
-    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-
-
-def page(
-    outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv", why: Sequence[Cause] = (),
-    others: Sequence[Beside] = (),
-) -> str:  # fmt: skip
-    """The page: one table, the figure, the method, and the causes of rows outside; `rows` leads to all rows."""
-    introduction = INTRODUCTION.format(source=source, rows=rows, seeds=_seeds_of(outcome.rows))
-    own = causes.of_world(why, DEFAULT)
-    lines = [introduction, *by_measure(outcome), ""]
-    if figure:
-        lines += [f"![Haltere and Linux, one panel per measure; the band is the tolerance]({figure})", ""]
-    lines += [METHOD, *beside.markdown(outcome.rows, others, why)]
-    for title, cases in (("Not comparable", outcome.skipped), ("Not repeated exactly", outcome.differing)):
-        if cases:
-            lines += [f"## {title}", "", *(f"- {name}: {reason}" for name, reason in cases), ""]
-    outside = [row for row in outcome.rows if not row.inside]
-    if outside:
-        lines += [
-            AGREES_NOT.format(outside=Path(rows).with_name("outside.md").as_posix()),
-            *causes.markdown(outside, own),
-            "",
-        ]
-    if findings:
-        lines += [findings.strip(), ""]
-    return "\n".join(lines)
-
-
-def outside_page(outcome: Outcome, why: Sequence[Cause] = (), others: Sequence[Beside] = ()) -> str:
-    """A table of the rows outside, each with its cause."""
-    rows = [row for row in outcome.rows if not row.inside]
-    return "\n".join([OUTSIDE, *markdown_table(rows, causes.of_world(why, DEFAULT), others), ""])
+    lines = [f"Not repeated exactly: {name}: {reason}" for name, reason in outcome.differing]
+    lines += [f"Not comparable: {name}: {reason}" for name, reason in outcome.skipped]
+    caption = "Haltere and Linux, one panel a measure; the band is the tolerance."
+    return Document(
+        "Haltere against Linux",
+        [
+            Table("sets", "Rows inside the tolerance", ["set", "rows", "inside", "part"], counts),
+            *([Figure(figure, caption)] if figure else []),
+            Table("rows", "Every row", [*HEAD[:-1], "verdict"], [list(cells(row)) for row in outcome.rows], left=2),
+            *([Bullets(lines)] if lines else []),
+        ],
+    )
 
 
 # ------------------------------------------------------------------ the figure
@@ -247,27 +134,19 @@ LOGARITHMIC = ("goodput", "queue", "ping", "loss", "marks", "fct")
 def figure(outcome: Outcome, path: Path) -> bool:
     """Ours against Linux, one panel a kind of measure, with the line of equality and the tolerance band. False without matplotlib."""
     try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
+        from ..report import plot
     except ImportError:
         return False
     shown = {word: rows for word in PANELS if (rows := _pairs(outcome.rows, word))}
     if not shown:
         return False
     across = min(4, len(shown))
-    down = -(-len(shown) // across)
-    size = (3.1 * across, 3.2 * down)
-    canvas, axes = pyplot.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
-    for axis in axes.flat[len(shown) :]:
-        axis.set_visible(False)
-    for axis, (word, rows) in zip(axes.flat, shown.items(), strict=False):
+    canvas, panels = plot.panels(len(shown), across, width=3.1 * across, height=0.0, row=3.2)
+    for axis, (word, rows) in zip(panels, shown.items(), strict=True):
         _panel(axis, word, rows)
-    axes.flat[0].legend(fontsize=7, frameon=False, loc="upper left")
+    panels[0].legend(fontsize=7, frameon=False, loc="upper left")
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(path, dpi=90, metadata={"Software": None})
-    pyplot.close(canvas)
     return True
 
 

@@ -24,7 +24,7 @@ class Discipline:
     options: Options
     flags: Flags = field(default_factory=dict)
     usual: dict[str, Any] = field(default_factory=dict)
-    """The parameters that Linux has and Haltere has not if the words say nothing."""
+    """Defaults of Linux that are not those of Haltere."""
     kind: str = ""
     """The discipline of Haltere; empty: of the same name."""
 
@@ -169,3 +169,30 @@ DISCIPLINES = {
         | {"ack-filter": {"ack_filter": "on"}, "ack-filter-aggressive": {"ack_filter": "aggressive"}, "no-ack-filter": {"ack_filter": "off"}},
     ),
 }  # fmt: skip
+
+
+# ------------------------------------------------------------------ classes
+FRAME = 1514
+CLASS_LIMIT = 40
+"""Packets of a class (`validation/sets.py`)."""
+
+
+def queue_of_classes(tree: Mapping[str, Any], rate_mbit: float) -> dict[str, Any]:
+    """HTB, whose root has the whole rate, or DRR, with the classes of the key `classes` of a scenario.
+
+    The harness classifies flows by port. Here each has the DSCP of its class number; pings have none, and belong to the first.
+    """
+    kind, classes = tree["kind"], []
+    if kind not in ("htb", "drr"):
+        raise NotTranslated(f"classes: kind must be `htb` or `drr`, got `{kind}`")
+    for number, one in enumerate(tree["classes"], 1):
+        found: dict[str, Any] = {
+            "match": {"dscp": [0, 1] if number == 1 else [number]},
+            "quantum": nbytes(one.get("quantum", FRAME)),
+            "queue": {"kind": "drop_tail", "limit": packets(CLASS_LIMIT)},
+        }
+        if kind == "htb":
+            found |= {"name": f"c{number}", "rate": f"{one['rate']}Mbit", "ceil": f"{one.get('ceil', rate_mbit)}Mbit"}
+            found |= {"priority": one.get("prio", 0)}
+        classes.append(found)
+    return {"kind": kind, "classes": classes} | ({"rate": f"{rate_mbit}Mbit"} if kind == "htb" else {})

@@ -155,7 +155,7 @@ class Words:
 
     def unknown(self, word: str) -> NotTranslated:
         """The error for an option that is not known."""
-        return NotTranslated(f"{self.kind}: option `{word}` is not known here")
+        return NotTranslated(f"{self.kind}: option `{word}` is not supported")
 
 
 def packets(n: int) -> str:

@@ -8,15 +8,13 @@ most `mtu` + 14 bytes; kernel timers tick at 250 Hz; pings are ECT(0) if ECN is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .keys import check_keys
 from .load import Case
 from .netem import link_of_netem, reorders
-from .scenario import DEFAULTS, expand_flows, expand_transfers
-from .tc import parse_qdisc
-from .tc_classes import queue_of_classes
+from .scenario import Flow, Scenario, Transfer, expand_flows, expand_transfers
+from .tc import parse_qdisc, queue_of_classes
 from .tc_words import NotTranslated, Queue, duration, nbytes, packets
 
 ETHERNET = 14
@@ -45,9 +43,6 @@ CONTROLS |= {name: {"kind": name} for name in PLAIN}
 ALWAYS_ECN = ("dctcp",)
 # Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition if the window blocks.
 MULTIPATH = {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
-PATH_DEFAULTS = {name: DEFAULTS[name] for name in ("both_ways", "shaper", "qdisc_rev", "access_mbit", "txqueuelen")}
-"""What the harness takes if one of several paths says nothing."""
-
 # htb sends while its bucket is not in debt, so a frame is handed on as its transmission starts; tbf sends once the bucket
 # covers the frame. Both buckets hold one frame, which is what an idle line saves up.
 SHAPERS = {"htb": {"handover": "start"}, "tbf": {"handover": "end"}}
@@ -56,71 +51,67 @@ SHAPERS = {"htb": {"handover": "start"}, "tbf": {"handover": "end"}}
 def translate(case: Case, seed: int) -> dict[str, Any]:
     """The experiment that repeats the repetition `seed` of a case. Raises `NotTranslated` with the reason."""
     s = case.scenario
-    check_keys(s)
-    if s.get("topology", "chain") != "chain":
-        raise NotTranslated(f"topology `{s['topology']}` is not known here")
+    if s.unknown:
+        raise NotTranslated(f"scenario keys that are not supported: {', '.join(f'`{key}`' for key in s.unknown)}")
+    if s.topology != "chain":
+        raise NotTranslated(f"topology `{s.topology}` is not supported")
     _check_paths(s)
-    if s.get("pre") and not s.get("classes"):
-        raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not known here")
+    if s.pre and not s.classes:
+        raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not supported")
     flows, tcp = _flows(case, seed), _tcp(s)
     return {
         "title": case.name,
-        "duration": _seconds(s["duration"]),
-        "warmup": _seconds(s["warmup"]),
+        "duration": _seconds(s.duration),
+        "warmup": _seconds(s.warmup),
         "seeds": 1,
         "framing": nbytes(ETHERNET),
         "topology": {"graph": _graph(s)},
         "tcp": tcp,
-        "traffic": flows + _transfers(s | {"seed": case.setup_seed(seed)}) + _udp(s) + _ping(s),
-        "measure": {"queues": _ms(s["sample"]["qdisc_ms"]), "flows": _ms(s["sample"]["tcp_ms"])},
+        "traffic": flows + _transfers(replace(s, seed=case.setup_seed(seed))) + _udp(s) + _ping(s),
+        "measure": {"queues": _ms(s.sample.qdisc_ms), "flows": _ms(s.sample.tcp_ms)},
     }
 
 
-def _check_paths(s: dict[str, Any]) -> None:
+def _check_paths(s: Scenario) -> None:
     """Either one path and plain TCP, or several and Multipath TCP with a subflow on each."""
-    multipath = [flow for flow in expand_flows(s) if flow["proto"] != "tcp"]
-    if any(flow["proto"] != "mptcp" for flow in multipath):
-        raise NotTranslated("flows of this protocol are not known here")
-    if bool(multipath) != bool(s.get("mptcp")):
-        raise NotTranslated("Multipath TCP that is switched on for some flows alone is not known here")
-    if s.get("paths") and any(s[key] for key in ("transfers", "udp", "steps", "hosts")):
-        raise NotTranslated("transfers, UDP, steps or hosts beside several paths are not known here")
-    if not s.get("paths"):
+    multipath = [flow for flow in expand_flows(s) if flow.proto != "tcp"]
+    if any(flow.proto != "mptcp" for flow in multipath):
+        raise NotTranslated("flows of this protocol are not supported")
+    if bool(multipath) != bool(s.mptcp):
+        raise NotTranslated("Multipath TCP that is switched on for some flows alone is not supported")
+    if s.paths and (s.transfers or s.udp or s.steps or s.hosts):
+        raise NotTranslated("transfers, UDP, steps or hosts beside several paths are not supported")
+    if not s.paths:
         if multipath:
-            raise NotTranslated("Multipath TCP without several paths (`paths`) is not known here")
+            raise NotTranslated("Multipath TCP without several paths (`paths`) is not supported")
         return
     if not multipath:
-        raise NotTranslated("several paths (`paths`) without Multipath TCP are not known here")
-    if s.get("ping"):
-        raise NotTranslated("pings beside several paths are not known here")
+        raise NotTranslated("several paths (`paths`) without Multipath TCP are not supported")
+    if s.ping:
+        raise NotTranslated("pings beside several paths are not supported")
     for flow in multipath:
-        if flow["dir"] != "fwd" or flow["path"]:
-            raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not known here")
+        if flow.dir != "fwd" or flow.path:
+            raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not supported")
 
 
 INEXACT = {
     ("sfq", "perturb"): "`perturb` draws the hash anew, which may change the order of packets; here the hash stays",
     ("cake", "ingress"): "`ingress` counts what is dropped as sent; here it does not count",
 }
-"""Options of a discipline that are read and change nothing."""
+"""Options of a discipline that are accepted without effect."""
 
 
-def differences(s: dict[str, Any]) -> list[str]:
-    """What the translation cannot repeat exactly, though the scenario is run."""
+def differences(s: Scenario) -> list[str]:
+    """What the translation does not reproduce exactly."""
     found = []
-    for key in ("netem_fwd", "netem_rev"):
-        if s["rtt_ms"] and s[key] and reorders(s[key], s.get("access_mbit")):
+    for key, text in (("netem_fwd", s.netem_fwd), ("netem_rev", s.netem_rev)):
+        if s.rtt_ms and text and reorders(text, s.access_mbit):
             found.append(f"{key}: netem's jitter lets packets overtake each other, here they keep their order")
-    words = f"{s['qdisc']} {s.get('qdisc_rev') or ''}".split()
+    words = f"{s.qdisc} {s.qdisc_rev or ''}".split()
     found += [f"{kind}: {said}" for (kind, option), said in INEXACT.items() if kind in words and option in words]
-    if s["steps"]:
+    if s.steps:
         found.append("steps: after an idle time the shaper lets one frame more through, here it does not")
     return found
-
-
-def paths_of(s: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each path as a scenario of one path: what `paths` leaves out is the harness's default."""
-    return [s | PATH_DEFAULTS | path for path in s["paths"]] if s.get("paths") else [s]
 
 
 def _seconds(seconds: float) -> str:
@@ -132,69 +123,71 @@ def _ms(ms: float) -> str:
 
 
 # ------------------------------------------------------------------ links
-def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
+def bottleneck(s: Scenario, way: str) -> dict[str, Any]:
     """The router's link to the receiver of that way's data."""
-    if way == "rev" and not s["both_ways"]:
+    if way == "rev" and not s.both_ways:
         return {}
-    bits = int(s["rate_mbit"] * 1e6)
+    bits = int(s.rate_mbit * 1e6)
     link: dict[str, Any] = {"rate": f"{bits}bit", "watch": True}
-    if s["shaper"] == "netem":
+    if s.shaper == "netem":
         return link | {"queue": {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}}
-    if s["shaper"] == "none":  # the discipline shapes, on a device that is infinitely fast
+    if s.shaper == "none":  # the discipline shapes, on a device that is infinitely fast
         return link | {"rate": FAST, "queue": _queue(s, way)}
-    if s["shaper"] not in SHAPERS:
-        raise NotTranslated(f"shaper `{s['shaper']}` is not known here")
-    shaper = SHAPERS[s["shaper"]] | {"burst": nbytes(s["mtu"] + ETHERNET)}
+    if s.shaper not in SHAPERS:
+        raise NotTranslated(f"shaper `{s.shaper}` is not supported")
+    shaper = SHAPERS[s.shaper] | {"burst": nbytes(s.mtu + ETHERNET)}
     link |= {"queue": _queue(s, way), **shaper}
-    if way == "fwd" and s["steps"]:
+    if way == "fwd" and s.steps:
         link |= {"schedule": _schedule(s), "burst": nbytes(0)}  # a token bucket has one rate
     return link
 
 
-def _queue(s: dict[str, Any], way: str) -> dict[str, Any]:
-    if s.get("classes") and way == "fwd":
-        return queue_of_classes(s["classes"], s["rate_mbit"])
-    text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
-    queue: Queue = parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET)
+def _queue(s: Scenario, way: str) -> dict[str, Any]:
+    if s.classes and way == "fwd":
+        return queue_of_classes(s.classes, s.rate_mbit)
+    text = s.qdisc_rev if way == "rev" and s.qdisc_rev else s.qdisc
+    queue: Queue = parse_qdisc(text, s.txqueuelen, s.mtu + ETHERNET)
     return queue.as_dict()
 
 
-def _schedule(s: dict[str, Any]) -> list[dict[str, Any]]:
-    if any("cmd" in step for step in s["steps"]):
-        raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not known here")
-    if s["shaper"] != "htb":
-        raise NotTranslated(f"steps: the shaper must be `htb`, got `{s['shaper']}`")
-    steps = sorted(s["steps"], key=lambda step: step["at"])
-    return [{"at": _seconds(step["at"]), "rate": f"{int(step['rate_mbit'] * 1e6)}bit"} for step in steps]
+def _schedule(s: Scenario) -> list[dict[str, Any]]:
+    if any(step.cmd is not None for step in s.steps):
+        raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not supported")
+    if s.shaper != "htb":
+        raise NotTranslated(f"steps: the shaper must be `htb`, got `{s.shaper}`")
+    steps = sorted(s.steps, key=lambda step: step.at)
+    return [{"at": _seconds(step.at), "rate": f"{int(step.rate_mbit * 1e6)}bit"} for step in steps]
 
 
-def _host(s: dict[str, Any], key: str) -> dict[str, Any]:
-    """A host's link to the router: netem's delay with what `key` adds to it, and its rate if one is given."""
-    if not s["rtt_ms"]:
+def _host(s: Scenario, way: str) -> dict[str, Any]:
+    """A host's link to the router: netem's delay with what the scenario adds to it, and its rate if one is given."""
+    if not s.rtt_ms:
         return {}
-    link = link_of_netem(s[key], key, round(s["rtt_ms"] / 2 * 1000) * 1000) | {"watch": False}
-    if s.get("access_mbit"):  # the text follows it, and its rate would be the last one given
-        link = {"rate": f"{int(s['access_mbit'] * 1e6)}bit"} | link
+    link = link_of_netem(
+        s.netem_fwd if way == "fwd" else s.netem_rev, f"netem_{way}", round(s.rtt_ms / 2 * 1000) * 1000
+    ) | {"watch": False}
+    if s.access_mbit:  # the text follows it, and its rate would be the last one given
+        link = {"rate": f"{int(s.access_mbit * 1e6)}bit"} | link
     if "rate" in link:
         link["queue"] = {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}
     return link
 
 
-def _graph(s: dict[str, Any]) -> dict[str, Any]:
+def _graph(s: Scenario) -> dict[str, Any]:
     """One router a path; an interface of a host is a node of its own."""
     nodes, links = [], []
-    for k, path in enumerate(paths_of(s)):
+    for k, path in enumerate(s.each_path()):
         one, router, other = _node("n1", k), f"r{k}", _node("n3", k)
         nodes += [one, router, other]
         links += [
-            _pair(one, router, _host(path, "netem_fwd"), bottleneck(path, "rev")),
-            _pair(other, router, _host(path, "netem_rev"), bottleneck(path, "fwd")),
+            _pair(one, router, _host(path, "fwd"), bottleneck(path, "rev")),
+            _pair(other, router, _host(path, "rev"), bottleneck(path, "fwd")),
         ]
-    for name, host in s["hosts"].items():
+    for name, host in s.hosts.items():
         # Its own netem holds what its round-trip time has over the half that the receiver's netem adds.
-        delay = round((host["rtt_ms"] - s["rtt_ms"] / 2) * 1000) * 1000
+        delay = round((host.rtt_ms - s.rtt_ms / 2) * 1000) * 1000
         if delay < 0:
-            raise NotTranslated(f"hosts: {name}: rtt_ms must be at least half of the scenario's, got {host['rtt_ms']}")
+            raise NotTranslated(f"hosts: {name}: rtt_ms must be at least half of the scenario's, got {host.rtt_ms}")
         nodes.append(name)
         links.append(_pair(name, "r0", {"delay": duration(delay), "watch": False}, {}))
     return {"nodes": nodes, "links": links}
@@ -227,20 +220,20 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
     s, entries = case.scenario, []
     for number, (flow, start) in enumerate(zip(expand_flows(s), case.starts(seed), strict=True)):
         congestion = _congestion(s, flow)
-        ends = ENDS[flow["dir"]]
-        if flow.get("host") and flow["dir"] == "fwd":
-            ends = (_known_host(s, flow["host"]), ends[1])
+        ends = ENDS[flow.dir]
+        if flow.host and flow.dir == "fwd":
+            ends = (_known_host(s, flow.host), ends[1])
         entry: dict[str, Any] = {"kind": "bulk", "name": f"f{number}", "start": _seconds(start), "jitter": "0s"}
-        if flow["proto"] == "mptcp":
-            joined = [{"from": _node("n1", k), "to": _node("n3", k)} for k in range(len(s["paths"]))]
+        if flow.proto == "mptcp":
+            joined = [{"from": _node("n1", k), "to": _node("n3", k)} for k in range(len(s.paths))]
             entry |= {"kind": "multipath", "paths": joined, "multipath": MULTIPATH}
         else:
             entry |= {"from": ends[0], "to": ends[1]}
         entry |= congestion
-        if flow["stop"] is not None:
-            entry["stop"] = _seconds(flow["stop"])
-        if flow.get("class"):
-            entry["dscp"] = flow["class"]
+        if flow.stop is not None:
+            entry["stop"] = _seconds(flow.stop)
+        if flow.class_:
+            entry["dscp"] = flow.class_
         entries.append(entry)
     return entries
 
@@ -249,62 +242,61 @@ ENDS = {"fwd": ("n1", "n3"), "rev": ("n3", "n1")}
 """Sender and receiver of each way."""
 
 
-def _known_host(s: dict[str, Any], name: str) -> str:
-    if name not in s["hosts"]:
+def _known_host(s: Scenario, name: str) -> str:
+    if name not in s.hosts:
         raise NotTranslated(f"flows: host `{name}` is not among `hosts`")
     return name
 
 
-def _congestion(s: dict[str, Any], flow: dict[str, Any]) -> dict[str, Any]:
-    if flow["cc"] not in CONTROLS:
-        raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
-    return {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow)}
+def _congestion(s: Scenario, flow: Flow | Transfer) -> dict[str, Any]:
+    if flow.cc not in CONTROLS:
+        raise NotTranslated(f"congestion control `{flow.cc}` has no counterpart in Haltere")
+    return {"congestion": CONTROLS[flow.cc], "ecn": _uses_ecn(s, flow)}
 
 
-def _uses_ecn(s: dict[str, Any], flow: dict[str, Any]) -> bool:
+def _uses_ecn(s: Scenario, flow: Flow | Transfer) -> bool:
     """Both ends have the same `tcp_ecn`: 1 asks for ECN, 2 only accepts it, 0 does neither; DCTCP asks whatever it says.
 
     A flow's own `ecn` asks by its route; the other end must accept.
     """
-    setting = int(s["sysctl"].get("net.ipv4.tcp_ecn", s["ecn"]))
-    return flow["cc"] in ALWAYS_ECN or setting == 1 or (bool(flow.get("ecn")) and setting == 2)
+    setting = int(s.sysctl.get("net.ipv4.tcp_ecn", s.ecn))
+    return flow.cc in ALWAYS_ECN or setting == 1 or (bool(flow.ecn) and setting == 2)
 
 
-def _transfers(s: dict[str, Any]) -> list[dict[str, Any]]:
+def _transfers(s: Scenario) -> list[dict[str, Any]]:
     """Each short flow as an entry of its own, with the start and the size that it has on Linux."""
     entries = []
     for number, transfer in enumerate(expand_transfers(s)):
-        sender, receiver = ENDS[transfer["dir"]]
+        sender, receiver = ENDS[transfer.dir]
         entry = {"kind": "bulk", "name": f"x{number}", "from": sender, "to": receiver}
-        entry |= {"start": _seconds(transfer["start"]), "jitter": "0s", "bytes": nbytes(transfer["bytes"])}
+        entry |= {"start": _seconds(transfer.start), "jitter": "0s", "bytes": nbytes(transfer.bytes)}
         entries.append(entry | _congestion(s, transfer))
     return entries
 
 
-def _udp(s: dict[str, Any]) -> list[dict[str, Any]]:
+def _udp(s: Scenario) -> list[dict[str, Any]]:
     entries = []
-    for number, udp in enumerate(s["udp"]):
-        tos = udp.get("tos", 0)
-        if tos & 3 == 3:
-            raise NotTranslated(f"udp: tos must not mark packets (its last two bits are 3), got {tos}")
-        sender, receiver = ENDS[udp.get("dir", "fwd")]
-        entry = {"kind": "cbr", "name": f"u{number}", "from": sender, "to": receiver, "jitter": "0s"}
-        entry |= {"start": _seconds(udp.get("start", 0)), "rate": f"{round(udp['rate_mbit'] * 1e6)}bit"}
-        entry |= {"packet": nbytes(udp.get("size", 1000)), "ecn": tos & 3 != 0} | (
-            {"dscp": tos >> 2} if tos >> 2 else {}
+    for number, udp in enumerate(s.udp):
+        if udp.tos & 3 == 3:
+            raise NotTranslated(f"udp: tos must not mark packets (its last two bits are 3), got {udp.tos}")
+        sender, receiver = ENDS[udp.dir]
+        entry: dict[str, Any] = {"kind": "cbr", "name": f"u{number}", "from": sender, "to": receiver, "jitter": "0s"}
+        entry |= {"start": _seconds(udp.start), "rate": f"{round(udp.rate_mbit * 1e6)}bit"}
+        entry |= {"packet": nbytes(udp.size), "ecn": udp.tos & 3 != 0} | (
+            {"dscp": udp.tos >> 2} if udp.tos >> 2 else {}
         )
-        entries.append(entry | ({"stop": _seconds(udp["stop"])} if udp.get("stop") is not None else {}))
+        entries.append(entry | ({"stop": _seconds(udp.stop)} if udp.stop is not None else {}))
     return entries
 
 
-def _ping(s: dict[str, Any]) -> list[dict[str, Any]]:
-    ping = s.get("ping")
-    if not ping:
+def _ping(s: Scenario) -> list[dict[str, Any]]:
+    ping = s.ping
+    if ping is None:
         return []
-    ecn = ping.get("tos", 2 if s["ecn"] == 1 else 0) & 3
+    ecn = ((2 if s.ecn == 1 else 0) if ping.tos is None else ping.tos) & 3
     entry = {"kind": "ping", "name": "ping", "from": "n1", "to": "n3", "jitter": "0s", "ecn": ecn in (1, 2)}
-    entry |= {key: _seconds(ping.get(key, usual)) for key, usual in (("start", 0.05), ("interval", 0.1))}
-    return [entry | {"payload": nbytes(ping.get("size", 56))}]
+    entry |= {"start": _seconds(ping.start), "interval": _seconds(ping.interval)}
+    return [entry | {"payload": nbytes(ping.size)}]
 
 
 # ------------------------------------------------------------------ endpoints
@@ -341,16 +333,8 @@ def _three(text: str) -> tuple[int, int, int]:
     return words[0], words[1], words[2]
 
 
-def _rmem(ends: _Endpoints, text: str) -> None:
-    ends.rmem = _three(text)
-
-
-def _adv_win_scale(ends: _Endpoints, text: str) -> None:
-    ends.adv_win_scale = int(text)
-
-
-def _autotune(ends: _Endpoints, text: str) -> None:
-    ends.autotune = int(text) != 0
+def _attribute(name: str, value: Callable[[str], Any]) -> Callable[[_Endpoints, str], None]:
+    return lambda ends, text: setattr(ends, name, value(text))
 
 
 def _set(key: str, value: Callable[[str], Any]) -> Callable[[_Endpoints, str], None]:
@@ -363,14 +347,14 @@ def _switch(key: str, bit: int = ~0) -> Callable[[_Endpoints, str], None]:
 
 
 def _nothing(_ends: _Endpoints, _text: str) -> None:
-    """A setting that bulk transfers over this topology do not feel, or that is read elsewhere."""
+    """A setting that has no effect on bulk transfers over this topology, or that is read elsewhere."""
 
 
 SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
-    "tcp_rmem": _rmem,
+    "tcp_rmem": _attribute("rmem", _three),
     "tcp_wmem": _set("send_buffer_max", lambda text: nbytes(_three(text)[2])),
-    "tcp_adv_win_scale": _adv_win_scale,
-    "tcp_moderate_rcvbuf": _autotune,
+    "tcp_adv_win_scale": _attribute("adv_win_scale", int),
+    "tcp_moderate_rcvbuf": _attribute("autotune", lambda text: int(text) != 0),
     "tcp_sack": _switch("sack"),
     "tcp_timestamps": _switch("timestamps"),
     "tcp_window_scaling": _switch("window_scaling"),
@@ -391,14 +375,14 @@ SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
 """What each `net.ipv4.*` setting does to the endpoints. With one segment a packet the segmentation offloads' settings do nothing."""
 
 
-def _tcp(s: dict[str, Any]) -> dict[str, Any]:
+def _tcp(s: Scenario) -> dict[str, Any]:
     ends = _Endpoints()
-    for name, value in s["sysctl"].items():
+    for name, value in s.sysctl.items():
         short = name.removeprefix("net.ipv4.")
         if short not in SYSCTLS:
-            raise NotTranslated(f"sysctl `{name}` is not known here")
+            raise NotTranslated(f"sysctl `{name}` is not supported")
         try:
             SYSCTLS[short](ends, str(value))
         except ValueError:
             raise NotTranslated(f"sysctl `{name}`: cannot read `{value}`") from None
-    return ends.params(s["mtu"])
+    return ends.params(s.mtu)

@@ -14,8 +14,9 @@ use std::io::Read;
 const SHIFT_NS: f64 = 1e15;
 /// Weight of a new measurement in the smoothed one (RFC 6298).
 const ALPHA: f64 = 1.0 / 8.0;
-/// The most steps between the first and the last packet of the flows: one packet with a wrong time may lie centuries away.
-const STEPS: u64 = 10_000_000;
+/// The most comparisons of two flows between the first and the last packet: steps times pairs. One packet with a wrong time
+/// may lie centuries away. A day of eight flows at steps of 350 ms has seven million.
+const COMPARISONS: u64 = 20_000_000;
 /// Points in a flow's series.
 const POINTS: u64 = 1500;
 
@@ -93,9 +94,10 @@ impl Follow {
         let dues = methods.iter().map(|method| method.correlator.due().as_ns());
         let step_ns = dues.chain([every_ns]).filter(|ns| *ns > 0).min().unwrap_or(u64::MAX);
         let span = Dur::from_ns(end_ns - zero_ns);
-        if span.as_ns() / step_ns > STEPS {
-            let step = Dur::from_ns(step_ns);
-            let text = format!("captures must have at most {STEPS} steps of {step}, got {span}; are all times right?");
+        let pairs = (chosen.len() * chosen.len().saturating_sub(1) / 2).max(1) as u64;
+        if (span.as_ns() / step_ns).saturating_mul(pairs) > COMPARISONS {
+            let (most, step) = (COMPARISONS / pairs, Dur::from_ns(step_ns));
+            let text = format!("captures must have at most {most} steps of {step}, got {span}; are all times right?");
             return Err(CaptureError::Nothing(text));
         }
         Ok(Follow {

@@ -1,5 +1,4 @@
 //! BBR: the window and the rate follow a model of the path, not its losses.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: BtlBw = max of the delivery rate over 10 rounds; RTprop = min of the RTT over 10 s; pacing rate = gain BtlBw;
 //! cwnd = gain BtlBw RTprop + the excess of aggregated acknowledgements. [`Core`] holds what version 3 shares.
 //!
@@ -13,48 +12,40 @@
 //!
 //! Units: windows in segments, rates in payload bit/s. Cost: O(1) an acknowledgement.
 
-mod drain;
 mod policer;
 mod probe_bw;
-mod probe_rtt;
-mod startup;
-mod window;
 
-use crate::bbr_core::{Ack, Aggregation, Core, Gain, Growth, WindowedMax, bw_sample};
+use crate::bbr_core::{Ack, Aggregation, Core, Gain, Growth, MIN_CWND, WindowedMax, bw_sample};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use policer::Policer;
 use probe_bw::Cycle;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The window and the rate follow a model of the path, not its losses (BBR version 1, as in Linux).
-///
-/// The model is the largest delivery rate of 10 rounds and the least round-trip time of 10 s.
-///
-/// Source: Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5),
-/// 2016. draft-cardwell-iccrg-bbr-congestion-control-00. Linux's version, which adds aggregation and policers.
-///
-/// Deviations: two from Linux, neither of which shows in results. Delivered bytes are divided by nanoseconds exactly. A
-/// lone segment whose acknowledgement may be delayed counts for RTprop if the old value has expired. Linux itself
-/// differs from the paper: it paces 1 % below the model, keeps room for three bursts of segments in the window,
-/// conserves packets in the first round of recovery, and adds the excess of aggregated acknowledgements to the window.
-///
-/// Known problems: over shallow buffers several flows lose much and displace loss-based flows. It ignores ECN.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Age at which the least round-trip time is measured again with a drained queue, above 0. The default is Linux's.
-    pub probe_rtt_interval: Dur,
-    /// How long the window stays at four segments for that. The default is Linux's.
-    pub probe_rtt_duration: Dur,
-    /// True: look for a token-bucket policer, and then send at the rate that it passes (long-term bandwidth), as Linux.
-    pub detect_policer: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { probe_rtt_interval: Dur::from_secs(10), probe_rtt_duration: Dur::from_ms(200), detect_policer: true }
+haltere_units::params! {
+    /// The window and the rate follow a model of the path, not its losses (BBR version 1, as in Linux).
+    ///
+    /// The model is the largest delivery rate of 10 rounds and the least round-trip time of 10 s.
+    ///
+    /// Source: Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue
+    /// 14(5), 2016. draft-cardwell-iccrg-bbr-congestion-control-00. Linux's version, which adds aggregation and
+    /// policers.
+    ///
+    /// Deviations: two from Linux, neither of which shows in results. Delivered bytes are divided by nanoseconds
+    /// exactly. A lone segment whose acknowledgement may be delayed counts for RTprop if the old value has expired.
+    /// Linux itself differs from the paper: it paces 1 % below the model, keeps room for three bursts of segments in
+    /// the window, conserves packets in the first round of recovery, and adds the excess of aggregated acknowledgements
+    /// to the window.
+    ///
+    /// Known problems: over shallow buffers several flows lose much and displace loss-based flows. It ignores ECN.
+    pub struct Params {
+        /// Age at which the least round-trip time is measured again with a drained queue, above 0. The default is
+        /// Linux's.
+        pub probe_rtt_interval: Dur = Dur::from_secs(10), [above 0];
+        /// How long the window stays at four segments for that. The default is Linux's.
+        pub probe_rtt_duration: Dur = Dur::from_ms(200);
+        /// True: look for a token-bucket policer, and then send at the rate that it passes (long-term bandwidth), as
+        /// Linux.
+        pub detect_policer: bool = true;
     }
 }
 
@@ -66,7 +57,7 @@ const HIGH_GAIN: Gain = Gain::ratio(739, 256);
 const DRAIN_GAIN: Gain = Gain::ratio(1000, 2885);
 /// Room for delayed and aggregated acknowledgements.
 const CWND_GAIN: Gain = Gain::ratio(2, 1);
-/// The phase.
+/// The phase of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -75,7 +66,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// The control.
+/// BBR for one sender.
 #[derive(Debug, Clone)]
 pub struct Bbr {
     params: Params,
@@ -94,10 +85,7 @@ pub struct Bbr {
 impl Bbr {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Bbr, ParamError> {
-        if params.probe_rtt_interval.is_zero() {
-            let error = ParamError::new("probe_rtt_interval", "above 0", params.probe_rtt_interval);
-            return Err(error.default_is(Params::default().probe_rtt_interval));
-        }
+        params.check()?;
         Ok(Bbr {
             params: params.clone(),
             core: Core::new(sender, HIGH_GAIN),
@@ -147,6 +135,84 @@ impl Bbr {
             Mode::ProbeBw => (self.cycle.gain(), CWND_GAIN),
             Mode::ProbeRtt => (Gain::UNIT, Gain::UNIT),
         };
+    }
+
+    /// The pipe is full when the bandwidth has grown by less than a quarter in three rounds: one for a receive window
+    /// that grows, one for a sample that reflects it, one for random variation.
+    fn check_full_pipe(&mut self, ack: &Ack) {
+        if self.core.filled || !self.core.round_start || ack.rate.is_some_and(|rate| rate.app_limited) {
+            return;
+        }
+        self.core.filled = self.growth.has_ended(self.max_bw.get());
+    }
+
+    /// From Startup to Drain when the pipe is full; from Drain on when in flight is at most the estimated BDP.
+    fn check_drain(&mut self, ack: &Ack) {
+        let bdp = self.inflight(self.max_bw.get(), Gain::UNIT);
+        if self.mode == Mode::Startup && self.core.filled {
+            self.mode = Mode::Drain;
+            self.ssthresh = bdp;
+        }
+        if self.mode == Mode::Drain && self.in_net_at_departure(ack, ack.in_flight) <= bdp {
+            self.enter_probe_bw(ack.ev.now);
+        }
+    }
+
+    /// When no RTT as low as RTprop was seen for ten seconds, the window goes to four segments for 200 ms and at least
+    /// one round. All flows of a bottleneck do so together once they have seen the same empty queue.
+    fn update_min_rtt(&mut self, ack: &Ack) {
+        let expired = self.core.min_rtt.update(ack.ev.now, ack.ev.rtt, self.params.probe_rtt_interval);
+        // After a pause the flow has no queue of its own: the first samples will do.
+        if expired && !self.core.idle_restart && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_cwnd();
+            self.core.start_probe_rtt();
+        }
+        if self.mode == Mode::ProbeRtt && self.core.step_probe_rtt(ack, MIN_CWND, self.params.probe_rtt_duration) {
+            self.check_probe_rtt_done(ack.ev.now);
+        }
+        self.core.end_restart(ack);
+    }
+
+    fn check_probe_rtt_done(&mut self, now: Time) {
+        if !self.core.probe_rtt_is_over(now) {
+            return;
+        }
+        self.core.min_rtt.stamp = now;
+        self.core.restore_cwnd();
+        if self.core.filled {
+            self.enter_probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    /// Room for whole bursts: one at the sender, one at the receiver, one on the path.
+    fn with_bursts(&self, cwnd: u64) -> u64 {
+        // Even, because delayed acknowledgements take two. Two more let a small window probe at all.
+        let cwnd = (cwnd + 3 * self.core.burst()).next_multiple_of(2);
+        if self.mode == Mode::ProbeBw && self.cycle.probes() { cwnd + 2 } else { cwnd }
+    }
+
+    /// The inflight target with this gain.
+    fn inflight(&self, bw: Rate, gain: Gain) -> u64 {
+        self.with_bursts(self.core.bdp(bw, gain))
+    }
+
+    /// The expected bytes in flight when pacing releases the next segment.
+    fn in_net_at_departure(&self, ack: &Ack, in_flight: u64) -> u64 {
+        let burst = if self.pacing_gain > Gain::UNIT { self.core.burst() } else { 0 };
+        self.core.in_net_at_departure(ack, in_flight, self.bw(), burst)
+    }
+
+    fn set_cwnd(&mut self, ack: &Ack, bw: Rate) {
+        self.core.follow_repair(ack, self.mode == Mode::ProbeRtt);
+        let aggregated = if self.core.filled { self.aggregation.cwnd(&self.core, self.bw()) } else { 0 };
+        let target = self.with_bursts(self.core.bdp(bw, self.cwnd_gain) + aggregated);
+        self.core.approach(ack, target, self.core.delivered < self.core.initial);
+        if self.mode == Mode::ProbeRtt {
+            self.core.cwnd = self.core.cwnd.min(MIN_CWND);
+        }
     }
 
     /// Remembers the window, to restore it after recovery or ProbeRTT.
@@ -348,13 +414,5 @@ mod tests {
             assert!(believed < 60, "never doubted");
         }
         assert!((47..=49).contains(&believed), "{believed} rounds");
-    }
-
-    #[test]
-    fn a_bad_interval_is_refused() {
-        let params = Params { probe_rtt_interval: Dur::ZERO, ..Params::default() };
-        let sender =
-            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0, ..Default::default() };
-        assert_eq!(Bbr::new(&params, &sender).unwrap_err().name, "probe_rtt_interval");
     }
 }

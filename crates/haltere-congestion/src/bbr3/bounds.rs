@@ -6,7 +6,7 @@ use crate::{LostSegment, RateSample};
 use haltere_units::{Bytes, Rate};
 
 /// Bounds and the signals they come from; `None` is no bound.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Bounds {
     pub bw_short: Option<Rate>,
     pub inflight_short: Option<u64>,
@@ -31,30 +31,11 @@ pub(super) struct Bounds {
     pub much_marked: bool,
 }
 
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds {
-            bw_short: None,
-            inflight_short: None,
-            inflight_long: None,
-            bw_latest: Rate::ZERO,
-            inflight_latest: 0,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            loss_in_round: false,
-            lost_ranges: 0,
-            lost_end: 0,
-            marked: 0,
-            passed: 0,
-            // As DCTCP: the first marks are answered fully.
-            ecn_alpha: 1.0,
-            ecn_in_round: false,
-            much_marked: false,
-        }
-    }
-}
-
 impl Bounds {
+    /// No bounds. The first marks are answered fully, as by DCTCP.
+    pub fn new() -> Bounds {
+        Bounds { ecn_alpha: 1.0, ..Bounds::default() }
+    }
     /// Draft §5.5.10.3, ResetShortTermModel.
     pub fn forget_short(&mut self) {
         self.bw_short = None;
@@ -208,7 +189,7 @@ mod tests {
     fn the_marked_share_moves_by_its_gain_and_ends_a_probe_from_its_threshold() {
         for (gain, thresh, alpha, much) in [(1.0 / 16.0, 0.5, 0.9625, false), (0.5, 0.4, 0.7, true)] {
             let params = Params { ecn_alpha_gain: gain, ecn_thresh: thresh, ..Params::default() };
-            let mut bounds = Bounds { marked: 40, passed: 100, ..Bounds::default() };
+            let mut bounds = Bounds { marked: 40, passed: 100, ..Bounds::new() };
             bounds.end_ecn_round(&params);
             assert!((bounds.ecn_alpha - alpha).abs() < 1e-12, "{}", bounds.ecn_alpha);
             assert_eq!(bounds.much_marked, much);
@@ -227,7 +208,7 @@ mod tests {
 
     #[test]
     fn lost_segments_that_touch_are_one_range() {
-        let mut bounds = Bounds::default();
+        let mut bounds = Bounds::new();
         for seq in [0, 1000, 5000, 6000, 9000] {
             bounds.note_lost_range(&LostSegment::new(seq, Bytes::new(1000)));
         }

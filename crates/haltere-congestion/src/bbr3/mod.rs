@@ -1,17 +1,16 @@
 //! BBR version 3: BBR with bounds that losses (and marks) set.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: as `bbr`, with which it shares [`Core`], and: inflight_longterm, the flight that the path was seen to hold
 //! with at most 2 % loss; bw_shortterm and inflight_shortterm, lowered by the factor 0.7 in rounds with loss between
 //! probes. Each lost segment is judged by what was lost since it left. If a probe lost too much, the next one stops as
 //! the flight reaches inflight_longterm; if that one is not followed by loss either, a full probe comes at once.
 //!
 //! ```text
-//!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP, or 3 rounds--+
-//!                                                                                                         v
-//!   +----> UP (1.25) --no growth, loss > 2 %, or caution--> DOWN (0.9) --in flight <= BDP and headroom--> CRUISE (1) --+
-//!   |                                                           |                                                      |
-//!   +--- REFILL (1), one round <--caution, and nothing lost-----+                                                      |
-//!              ^--------------------- 2 to 3 s, or as many rounds as Reno would need ----------------------------------+
+//!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP, or 3 rounds--> DOWN
+//!
+//!   +----> UP (1.25) --no growth, loss > 2 %, or caution--> DOWN (0.9) --in flight <= BDP and headroom--+
+//!   |                                                           |                                       v
+//!   +--- REFILL (1), one round <--caution, and nothing lost-----+                                   CRUISE (1)
+//!              ^---------------- 2 to 3 s, or as many rounds as Reno would need ------------------------+
 //!
 //!   any of them --RTprop not renewed for 5 s--> ProbeRTT (half a BDP for 200 ms) --> CRUISE (or Startup)
 //! ```
@@ -19,7 +18,6 @@
 //! Units: windows in segments, rates in payload bit/s. Cost: O(1) an acknowledgement.
 
 mod bounds;
-mod drain;
 mod loss;
 mod probe_bw;
 mod probe_rtt;
@@ -36,88 +34,50 @@ use bounds::Bounds;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use loss::Undo;
 use probe_bw::Cycle;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use startup::FullPipe;
 use variant::Rules;
 pub use variant::Variant;
 
-/// BBR with bounds on its flight and rate that losses set (BBR version 3).
-///
-/// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay); with `variant = "linux"`, the authors' code. The ECN
-/// response is from that code.
-///
-/// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the draft:
-/// C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds. What an
-/// undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering recovery, when
-/// that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a cycle of the
-/// bandwidth filter one round trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9 it does not, and
-/// if round trips are so long that ProbeRTT ends every probe, the estimate never falls. A connection without SACK is
-/// judged by the same 2 %; the draft takes any loss of it as too much (section 5.5.10.2). From the authors' code: a
-/// loss that a tail probe repairs is not judged, and marks that cease bring no early probe.
-///
-/// Known problems: it is a draft, and its constants still change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Whose rules hold where the draft and the authors' code differ. The default is the draft.
-    pub variant: Variant,
-    /// Age at which the least round-trip time is measured again with half the flight, above 0. The default is the
-    /// draft's (section 2.13).
-    pub probe_rtt_interval: Dur,
-    /// How long the flight stays halved. The default is the draft's (section 2.13).
-    pub probe_rtt_duration: Dur,
-    /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no ECN.
-    /// Google's version uses it on paths that are known to mark as in a data centre, and not by default.
-    pub ecn: bool,
-    /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is
-    /// Google's.
-    pub ecn_alpha_gain: f64,
-    /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks. The
-    /// default is Google's.
-    pub ecn_factor: f64,
-    /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The
-    /// default is Google's.
-    pub ecn_thresh: f64,
-    /// With `ecn`: rounds in a row with that share that end Startup; 0: marks never end it. The default is Google's.
-    pub full_ecn_rounds: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            variant: Variant::Draft,
-            probe_rtt_interval: Dur::from_secs(5),
-            probe_rtt_duration: Dur::from_ms(200),
-            ecn: false,
-            ecn_alpha_gain: 1.0 / 16.0,
-            ecn_factor: 1.0 / 3.0,
-            ecn_thresh: 0.5,
-            full_ecn_rounds: 2,
-        }
-    }
-}
-
-impl Params {
-    fn check(&self) -> Result<(), ParamError> {
-        let usual = Params::default();
-        if self.probe_rtt_interval.is_zero() {
-            let error = ParamError::new("probe_rtt_interval", "above 0", self.probe_rtt_interval);
-            return Err(error.default_is(usual.probe_rtt_interval));
-        }
-        if !(0.0..=1.0).contains(&self.ecn_factor) {
-            return Err(ParamError::new("ecn_factor", "from 0 to 1", self.ecn_factor).default_is(usual.ecn_factor));
-        }
-        let shares = [
-            ("ecn_alpha_gain", self.ecn_alpha_gain, usual.ecn_alpha_gain),
-            ("ecn_thresh", self.ecn_thresh, usual.ecn_thresh),
-        ];
-        for (name, value, default) in shares {
-            if !(value > 0.0 && value <= 1.0) {
-                return Err(ParamError::new(name, "above 0 and at most 1", value).default_is(default));
-            }
-        }
-        Ok(())
+haltere_units::params! {
+    /// BBR with bounds on its flight and rate that losses set (BBR version 3).
+    ///
+    /// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay); with `variant = "linux"`, the authors' code. The ECN
+    /// response is from that code.
+    ///
+    /// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the
+    /// draft: C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds.
+    /// What an undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering
+    /// recovery, when that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a
+    /// cycle of the bandwidth filter one round trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9
+    /// it does not, and if round trips are so long that ProbeRTT ends every probe, the estimate never falls. A
+    /// connection without SACK is judged by the same 2 %; the draft takes any loss of it as too much (section
+    /// 5.5.10.2). From the authors' code: a loss that a tail probe repairs is not judged, and marks that cease bring no
+    /// early probe.
+    ///
+    /// Known problems: it is a draft, and its constants still change.
+    pub struct Params {
+        /// Whose rules hold where the draft and the authors' code differ. The default is the draft.
+        pub variant: Variant = Variant::Draft;
+        /// Age at which the least round-trip time is measured again with half the flight, above 0. The default is the
+        /// draft's (section 2.13).
+        pub probe_rtt_interval: Dur = Dur::from_secs(5), [above 0];
+        /// How long the flight stays halved. The default is the draft's (section 2.13).
+        pub probe_rtt_duration: Dur = Dur::from_ms(200);
+        /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no
+        /// ECN. Google's version uses it on paths that are known to mark as in a data centre, and not by default.
+        pub ecn: bool = false;
+        /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is
+        /// Google's.
+        pub ecn_alpha_gain: f64 = 1.0 / 16.0, [above 0 and at most 1];
+        /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks.
+        /// The default is Google's.
+        pub ecn_factor: f64 = 1.0 / 3.0, [from 0 to 1];
+        /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The
+        /// default is Google's.
+        pub ecn_thresh: f64 = 0.5, [above 0 and at most 1];
+        /// With `ecn`: rounds in a row with that share that end Startup; 0: marks never end it. The default is
+        /// Google's.
+        pub full_ecn_rounds: u32 = 2;
     }
 }
 
@@ -129,10 +89,10 @@ const PROBE_RTT_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(50));
 /// Rounds over which the aggregation is the largest (ExtraAckedFilterLen), and in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 const EXTRA_ACKED_ROUNDS_IN_STARTUP: u64 = 1;
-/// MinRTTFilterLen.
+/// MinRTTFilterLen: the age at which RTprop is renewed.
 const MIN_RTT_WINDOW: Dur = Dur::from_secs(10);
 
-/// The phase.
+/// The phase of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Startup,
@@ -144,7 +104,7 @@ enum State {
     ProbeRtt,
 }
 
-/// The control.
+/// BBRv3 for one sender.
 #[derive(Debug, Clone)]
 pub struct Bbr3 {
     params: Params,
@@ -188,7 +148,7 @@ impl Bbr3 {
             aggregation: Aggregation::default(),
             extra_acked: WindowedMax::new(EXTRA_ACKED_ROUNDS_IN_STARTUP, 0),
             full_pipe: FullPipe::default(),
-            bounds: Bounds::default(),
+            bounds: Bounds::new(),
             cycle: Cycle::default(),
             undo: Undo::default(),
             random: SplitMix::new(sender.seed),

@@ -1,14 +1,17 @@
-//! Startup: find the bandwidth by doubling the rate each round.
+//! Startup and Drain: find the bandwidth by doubling the rate each round, then empty the queue that this built.
 //!
-//! It ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more than 2
-//! % in at least six ranges that do not touch (draft section 5.3.1).
+//! Startup ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more
+//! than 2 % in at least six ranges that do not touch (draft section 5.3.1).
 
 use super::{Ack, Bbr3, Gain, State};
 use crate::bbr_core::Growth;
 use haltere_units::Rate;
 
-/// StartupFullLossCnt.
+/// StartupFullLossCnt: so many ranges lost in a round end Startup.
 const FULL_LOSSES: u32 = 6;
+/// Draft: if the bandwidth was overestimated the flight never reaches its product, and Drain ends after this number of
+/// rounds.
+const MAX_DRAIN_ROUNDS: u64 = 3;
 
 /// Whether the pipe is full now.
 #[derive(Debug, Clone, Default)]
@@ -94,5 +97,29 @@ impl Bbr3 {
         let full = &mut self.full_pipe;
         full.ecn_rounds = if self.bounds.much_marked { full.ecn_rounds + 1 } else { 0 };
         self.params.full_ecn_rounds > 0 && full.ecn_rounds >= self.params.full_ecn_rounds
+    }
+
+    fn start_drain(&mut self) {
+        self.state = State::Drain;
+        self.drain_start_round = self.core.round;
+        if self.is_linux() {
+            self.bounds.forget_signals();
+        }
+    }
+    /// Draft §5.3.2, CheckDrainDone.
+    pub(super) fn check_drain(&mut self, ack: &Ack) {
+        if self.state != State::Drain {
+            return;
+        }
+        let over = if self.is_linux() {
+            self.in_net(ack, ack.in_flight) <= self.inflight(self.max_bw.get(), Gain::UNIT)
+        } else {
+            ack.in_flight <= self.inflight(self.bw(), Gain::UNIT)
+                || self.core.round > self.drain_start_round + MAX_DRAIN_ROUNDS
+        };
+        if over {
+            self.start_down();
+            self.cycle.stamp(ack.ev.now);
+        }
     }
 }

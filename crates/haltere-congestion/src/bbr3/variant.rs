@@ -1,22 +1,21 @@
 //! The draft and the authors' code, and the constants by which they differ.
 
 use super::Gain;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Whose rules hold where the draft and the authors' code differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Variant {
-    /// Those of draft-ietf-ccwg-bbr-06.
-    #[default]
-    Draft,
-    /// Those of the authors' code for Linux (github.com/google/bbr, branch v3, `tcp_bbr.c`). Constants are in 256ths.
-    /// Growth of the bandwidth is noticed at any acknowledgement, not only at the end of a round, so a probe lasts
-    /// longer. The flight is that at the next departure. Only a probe that ProbeRTT did not cut short renews the
-    /// bandwidth filter. Fast recovery restores no window, and a spurious loss no phase. Startup counts
-    /// acknowledgements with losses, not ranges. Drain has no limit in rounds.
-    Linux,
+haltere_units::params! {
+    /// Whose rules hold where the draft and the authors' code differ.
+    #[derive(Default)]
+    pub enum Variant {
+        /// The rules of draft-ietf-ccwg-bbr-06.
+        #[default]
+        Draft,
+        /// Those of the authors' code for Linux (github.com/google/bbr, branch v3, `tcp_bbr.c`). Constants are in
+        /// 256ths. Growth of the bandwidth is noticed at any acknowledgement, not only at the end of a round, so a
+        /// probe lasts longer. The flight is that at the next departure. Only a probe that ProbeRTT did not cut short
+        /// renews the bandwidth filter. Fast recovery restores no window, and a spurious loss no phase. Startup counts
+        /// acknowledgements with losses, not ranges. Drain has no limit in rounds.
+        Linux,
+    }
 }
 
 /// The constants of a variant.

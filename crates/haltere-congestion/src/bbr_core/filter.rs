@@ -71,7 +71,7 @@ impl<V: Copy + PartialOrd> WindowedMax<V> {
     pub fn get(&self) -> V {
         self.best[0].1
     }
-    /// Sets the window.
+    /// Sets the number of ticks in the window.
     pub fn set_window(&mut self, window: u64) {
         self.window = window;
     }

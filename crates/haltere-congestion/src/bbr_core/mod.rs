@@ -6,12 +6,10 @@
 mod aggregation;
 mod filter;
 mod gain;
-mod pacing;
 
 pub(crate) use aggregation::Aggregation;
 pub(crate) use filter::{LastTwo, MinRtt, WindowedMax};
 pub(crate) use gain::Gain;
-pub(crate) use pacing::{burst, paced};
 
 use crate::{AckEvent, LossEvent, LossKind, RateSample, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, Rate, Time};
@@ -23,9 +21,18 @@ const UNKNOWN_RTT: Dur = Dur::from_ms(1);
 /// The pipe is full after this number of rounds in which the bandwidth did not grow by a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 
+/// Pacing a little under the estimated rate keeps the queue from growing by its error.
+const PACING_MARGIN_PERCENT: u64 = 1;
+/// The largest offloaded packet, less its headers.
+const MAX_BURST_BYTES: u64 = 65_536 - 1 - 320;
+const MAX_BURST_SEGMENTS: u64 = 127;
+/// Below this rate bursts are single segments.
+const SINGLE_SEGMENT_BPS: u64 = 1_200_000;
+
 /// The state of the transport's loss recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Repair {
+    #[default]
     None,
     Fast,
     Timeout,
@@ -36,9 +43,9 @@ pub(crate) enum Repair {
 pub(crate) struct Ack<'a> {
     pub ev: &'a AckEvent,
     pub rate: Option<RateSample>,
-    /// Segments newly delivered.
+    /// Segments that it newly delivered.
     pub acked: u64,
-    /// Segments newly marked lost.
+    /// Segments that were newly marked lost.
     pub lost: u64,
     pub in_flight: u64,
     pub prior_in_flight: u64,
@@ -48,7 +55,7 @@ pub(crate) struct Ack<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Growth {
     bw: Rate,
-    /// Rounds without growth.
+    /// Rounds without growth so far.
     pub rounds: u32,
 }
 
@@ -80,6 +87,18 @@ pub(crate) fn bw_sample(rate: &RateSample, max: Rate) -> Option<Rate> {
     Some(rate.rate()).filter(|bw| !rate.app_limited || *bw >= max)
 }
 
+/// The pacing rate for a bandwidthand a gain.
+fn paced(bw: Rate, gain: Gain) -> Rate {
+    Rate::from_bps(gain.of(bw.as_bps()) / 100 * (100 - PACING_MARGIN_PERCENT))
+}
+
+/// Segments that leave together: a millisecond's worth and `more` bytes, at least two.
+pub(crate) fn burst(pacing_rate: Rate, more: u64, mss: u64) -> u64 {
+    let bytes = (pacing_rate.as_bps() / 8 / 1024 + more).min(MAX_BURST_BYTES);
+    let least = if pacing_rate.as_bps() < SINGLE_SEGMENT_BPS { 1 } else { 2 };
+    (bytes / mss).max(least).min(MAX_BURST_SEGMENTS)
+}
+
 /// When ProbeRTT ends, and which samples it limits.
 #[derive(Debug, Clone, Default)]
 struct ProbeRtt {
@@ -107,7 +126,7 @@ impl ProbeRtt {
 }
 
 /// The state that both versions have.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Core {
     pub mss: u64,
     /// The initial window in segments.
@@ -120,7 +139,7 @@ pub(crate) struct Core {
     has_seen_rtt: bool,
 
     pub min_rtt: MinRtt,
-    /// Rounds by delivery.
+    /// Rounds so far, counted by delivery.
     pub round: u64,
     pub round_start: bool,
     /// The next round begins with a sample that was sent after so many bytes had been delivered.
@@ -143,26 +162,7 @@ impl Core {
     pub fn new(sender: &SenderContext, startup_gain: Gain) -> Core {
         let mss = sender.mss.as_u64().max(1);
         let initial = (sender.initial_window.as_u64() / mss).max(1);
-        let mut core = Core {
-            mss,
-            initial,
-            cwnd: initial,
-            prior_cwnd: 0,
-            pacing_rate: Rate::ZERO,
-            has_seen_rtt: false,
-            min_rtt: MinRtt::default(),
-            round: 0,
-            round_start: false,
-            next_round_delivered: 0,
-            delivered: 0,
-            carry_bytes: 0,
-            filled: false,
-            idle_restart: false,
-            probe_rtt: ProbeRtt::default(),
-            repair: Repair::None,
-            episode: None,
-            packet_conservation: false,
-        };
+        let mut core = Core { mss, initial, cwnd: initial, ..Core::default() };
         core.init_pacing_rate(UNKNOWN_RTT, startup_gain);
         core
     }
@@ -330,7 +330,7 @@ impl Core {
         self.cwnd = self.cwnd.max(MIN_CWND);
     }
 
-    /// ProbeRTT begins.
+    /// ProbeRTT begins: its end is not known.
     pub fn start_probe_rtt(&mut self) {
         self.probe_rtt.done = None;
     }
@@ -362,5 +362,23 @@ impl Core {
         if ack.rate.is_some_and(|rate| rate.delivered.as_u64() > 0) {
             self.idle_restart = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_a_millisecond_of_segments() {
+        assert_eq!(burst(Rate::from_mbps(1), 0, 1448), 1);
+        assert_eq!(burst(Rate::from_mbps(20), 0, 1448), 2);
+        // 125 MB/s / 1024 = 122 kB, capped at 65215 B = 45 segments.
+        assert_eq!(burst(Rate::from_mbps(1000), 0, 1448), 45);
+    }
+
+    #[test]
+    fn pacing_stays_one_percent_below() {
+        assert_eq!(paced(Rate::from_mbps(100), Gain::ratio(5, 4)), Rate::from_bps(123_750_000));
     }
 }

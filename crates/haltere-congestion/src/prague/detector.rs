@@ -11,20 +11,19 @@
 
 use crate::AckEvent;
 use haltere_units::Dur;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// How Prague falls back to the answer of classic controls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fallback {
-    /// Not at all.
-    #[default]
-    Off,
-    /// A reduction halves the window, as Reno's. Round-trip times have fixed weights in the detection.
-    Paper,
-    /// As TCP Prague 0.6 in Linux: a reduction takes 5/16 of the window. The weights follow from the threshold.
-    Linux,
+haltere_units::params! {
+    /// How Prague falls back to the answer of classic controls.
+    #[derive(Default)]
+    pub enum Fallback {
+        /// Marks are always answered as those of L4S.
+        #[default]
+        Off,
+        /// A reduction halves the window, as Reno's. Round-trip times have fixed weights in the detection.
+        Paper,
+        /// As TCP Prague 0.6 in Linux: a reduction takes 5/16 of the window. The weights follow from the threshold.
+        Linux,
+    }
 }
 
 /// The variation and the depth of a queue that are neutral (the paper).

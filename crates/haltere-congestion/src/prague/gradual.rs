@@ -33,7 +33,7 @@ impl Prague {
     pub(super) fn follow(&mut self, ev: &AckEvent) {
         let unmarked = ev.delivered.as_u64().saturating_sub(ev.ce.as_u64()) as f64 / self.mss.as_u64() as f64;
         let repairing = self.gradual.is_some_and(|gradual| gradual.repairing);
-        if unmarked > 0.0 && !repairing && (ev.cwnd_limited || self.grow_while_paced) {
+        if unmarked > 0.0 && !repairing && (ev.cwnd_limited || self.params.grow_while_paced) {
             let before = self.window.cwnd;
             if self.window.in_slow_start() {
                 let left = self.window.slow_start(unmarked as u64);
@@ -90,7 +90,7 @@ impl Prague {
         }
     }
 
-    /// The last loss was none.
+    /// The last loss was spurious: the window from before it is back.
     pub(super) fn take_back(&mut self) {
         let Some((window, cwnd)) = self.gradual.as_mut().and_then(|gradual| gradual.prior.take()) else { return };
         self.window.set_cwnd(self.window.cwnd.max(window));

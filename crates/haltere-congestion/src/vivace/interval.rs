@@ -41,9 +41,9 @@ pub(super) struct Outcome {
 
 /// One interval. A segment belongs to it if the bytes delivered when the segment was sent are in its range: `from <=
 /// delivered < until`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Interval {
-    /// In Mbit/s.
+    /// The rate that it tries, in Mbit/s.
     pub rate: f64,
     length: Dur,
     /// `None` before it runs.
@@ -62,24 +62,13 @@ pub(super) struct Interval {
 impl Interval {
     /// An interval of that rate and length that does not run yet.
     pub fn new(rate: f64, length: Dur) -> Interval {
-        Interval {
-            rate,
-            length,
-            start: None,
-            ran: None,
-            from: u64::MAX,
-            until: u64::MAX,
-            acked: 0,
-            lost: 0,
-            after: 0,
-            rtt: Regression::default(),
-        }
+        Interval { rate, length, from: u64::MAX, until: u64::MAX, ..Interval::default() }
     }
     /// It runs from now on, when so many bytes are delivered.
     pub fn start(&mut self, now: Time, delivered: u64) {
         (self.start, self.from) = (Some(now), delivered);
     }
-    /// It ends.
+    /// It ends when so many bytes are delivered.
     pub fn stop(&mut self, now: Time, delivered: u64) {
         (self.ran, self.until) = (self.start.map(|start| now.since(start)), delivered);
     }

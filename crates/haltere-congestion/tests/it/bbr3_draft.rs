@@ -1,4 +1,5 @@
-//! The test cases of draft-ietf-ccwg-bbr's appendix A that need a path: A.14, A.15 and A.16. The rest are in `bbr3/tests.rs`.
+//! The test cases of draft-ietf-ccwg-bbr's appendix A that need a path: A.14, A.15 and A.16. The rest are in
+//! `bbr3/tests.rs`.
 
 use crate::path::{Flow, MSS, Path};
 #[allow(dead_code)] // each test binary has this module, and not all use all of it

@@ -1,11 +1,12 @@
-//! The cases of google/quiche's `bbr3_simulator_test.cc` that need one sender and no option of that code: topology, amounts and expectations are
-//! taken from there as facts. Both variants must pass. Left out: cases of options (B202, BBQ6, ...), of a policer, of packets handed in by
-//! hand, and of several senders.
+//! The cases of google/quiche's `bbr3_simulator_test.cc` that need one sender and no option of that code: topology,
+//! amounts and expectations are taken from there as facts. Both variants must pass. Left out: cases of options (B202,
+//! BBQ6, ...), of a policer, of packets handed in by hand, and of several senders.
 //!
-//! The sender's access link of 10 Mbit/s and 2 ms is a part of the round-trip time here. A packet that finds the line idle takes no time on it here,
-//! and an acknowledgement is for two: so a delivery rate of one round may be two segments too high. That also keeps a small queue after
-//! Drain, whose end is left out. One case is not met: `PacketLossOnSmallBufferStartup` allows 5 % loss in the first MiB, and both variants lose
-//! 5.5 % here (42 of 767 packets of 1514 bytes; there packets have 1350).
+//! The sender's access link of 10 Mbit/s and 2 ms is a part of the round-trip time here. A packet that finds the line
+//! idle takes no time on it here, and an acknowledgement is for two: so a delivery rate of one round may be two
+//! segments too high. That also keeps a small queue after Drain, whose end is left out. One case is not met:
+//! `PacketLossOnSmallBufferStartup` allows 5 % loss in the first MiB, and both variants lose 5.5 % here (42 of 767
+//! packets of 1514 bytes; there packets have 1350).
 
 use crate::path::{Flow, MSS, Path};
 use haltere_congestion::CongestionParams;

@@ -1,6 +1,6 @@
-//! CUBIC in its Reno-friendly region, RFC 9438 section 4.3: the pace of Reno with CUBIC's reduction until the window is what it was at
-//! the last loss, then that of Reno. The constant C is so small that the cubic function itself hardly grows. A round trip is longer than
-//! the 31 ms for which the pace is kept if the window is.
+//! CUBIC in its Reno-friendly region, RFC 9438 section 4.3: the pace of Reno with CUBIC's reduction until the window is
+//! what it was at the last loss, then that of Reno. The constant C is so small that the cubic function itself hardly
+//! grows. A round trip is longer than the 31 ms for which the pace is kept if the window is.
 
 use haltere_congestion::{AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, SenderContext};
 use haltere_units::{Bytes, Dur, Time};

@@ -1,13 +1,12 @@
 //! RFC 9438 section 5.1, tables 1 and 2: the mean window of CUBIC under deterministic loss.
 //!
-//! The RFC's numbers are those of its equation 6 or of Reno, whichever is larger. An oracle runs beside the control: the
-//! RFC's algorithm in real numbers, acknowledgement by acknowledgement, under the same losses. It is within 10 % of
-//! the tables: fast convergence is not in equation 6, and the larger of two curves at each instant has a larger
-//! mean than either has.
-//! The control is within 10 % for windows of 100 segments and more, and within 20 % below. Its windows are whole: it is
-//! back at W_max when the cubic is within one segment of it, 1.36 s before K and on ((1 / C)^(1/3)), so that windows for which
-//! the loss comes that much early are steady, too. That is a third of K at 40 segments and a thirtieth at 6000. A window of 12
-//! loses half a segment of four at each reduction. Linux has the same arithmetic.
+//! The RFC's numbers are those of its equation 6 or of Reno, whichever is larger. An oracle runs beside the control:
+//! the RFC's algorithm in real numbers, acknowledgement by acknowledgement, under the same losses. It is within 10 % of
+//! the tables: fast convergence is not in equation 6, and the larger of two curves at each instant has a larger mean
+//! than either has. The control is within 10 % for windows of 100 segments and more, and within 20 % below. Its windows
+//! are whole: it is back at W_max when the cubic is within one segment of it, 1.36 s before K and on ((1 / C)^(1/3)),
+//! so that windows for which the loss comes that much early are steady, too. That is a third of K at 40 segments and a
+//! thirtieth at 6000. A window of 12 loses half a segment of four at each reduction. Linux has the same arithmetic.
 
 use haltere_congestion::{AckEvent, CongestionControl, LossEvent, LossKind, SenderContext, cubic};
 use haltere_units::{Bytes, Dur, Time};

@@ -1,4 +1,5 @@
-//! What an idle time and a mistaken reduction leave of a window: RFC 2861, RFC 5681 section 4.1, RFC 4015. Worked by hand, in segments.
+//! What an idle time and a mistaken reduction leave of a window: RFC 2861, RFC 5681 section 4.1, RFC 4015. Worked by
+//! hand, in segments.
 
 use haltere_congestion::{
     AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, RestartEvent, SenderContext,

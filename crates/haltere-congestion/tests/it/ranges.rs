@@ -34,6 +34,21 @@ fn parameters_are_taken_up_to_the_ends_of_their_ranges_and_no_further() {
         ("bic", "max_increment", json!([1]), json!([0])),
         ("bic", "smooth_part", json!([1]), json!([0])),
         ("bic", "beta", json!([0.1, 0.99]), json!([0.09, 1.0])),
+        ("bbr", "probe_rtt_interval", json!(["1ns"]), json!(["0s"])),
+        ("bbr3", "ecn_factor", json!([0.0, 1.0]), json!([-0.1, 1.5])),
+        ("bbr3", "ecn_thresh", json!([1.0]), json!([0.0])),
+        ("bbr3", "ecn_alpha_gain", json!([1.0]), json!([0.0, 2.0])),
+        ("cdg", "scale", json!(["1ns"]), json!(["0s"])),
+        ("cdg", "beta", json!([0.1, 0.99]), json!([0.09, 1.0])),
+        ("cdg", "smoothing", json!([1, 64]), json!([0, 65])),
+        ("cubic", "c", json!([1e-9, 1e9]), json!([0.0, -1.0])),
+        ("cubic", "beta", json!([0.1, 0.99]), json!([0.09, 1.0])),
+        ("htcp", "tick", json!(["1ns"]), json!(["0s"])),
+        ("westwood", "tick", json!(["1ns"]), json!(["0s"])),
+        ("nv", "min_cwnd", json!([1]), json!([0])),
+        ("nv", "reset", json!(["1ns"]), json!(["0s"])),
+        ("dctcp", "g", json!([1.0]), json!([0.0])),
+        ("prague", "rtt_min", json!(["0s", "1s"]), json!(["1001ms"])),
     ] {
         for value in taken.as_array().expect("a list") {
             assert!(control(kind, name, value).is_ok(), "{kind}: {name} = {value}");
@@ -42,5 +57,21 @@ fn parameters_are_taken_up_to_the_ends_of_their_ranges_and_no_further() {
             let told = control(kind, name, value).expect_err(kind);
             assert!(told.starts_with(&format!("{name} must be ")) && told.contains("got "), "{kind}: {told}");
         }
+    }
+}
+
+#[test]
+fn the_error_has_the_range_the_value_and_the_default() {
+    for (kind, name, value, error) in [
+        (
+            "cubic",
+            "beta",
+            json!(1.0),
+            "beta must be from 0.1 to 0.99, got 1; the default is `0.7`; it is the part of the window that is left",
+        ),
+        ("bbr3", "ecn_thresh", json!(0.0), "ecn_thresh must be above 0 and at most 1, got 0; the default is `0.5`"),
+        ("htcp", "tick", json!("0s"), "tick must be above 0, got 0ns; the default is `4ms`"),
+    ] {
+        assert_eq!(control(kind, name, &value).expect_err(kind), error);
     }
 }

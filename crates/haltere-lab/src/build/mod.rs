@@ -1,8 +1,8 @@
 //! From an experiment and a seed to a plan, with the checks that look at more than one key.
 
-pub(crate) mod verify;
+mod verify;
 
-use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, ScenarioError, refuse_if};
 use crate::limits::FLOWS;
 use crate::scenario::experiment::Experiment;
 use crate::topology::context::Context;
@@ -13,25 +13,30 @@ use crate::traffic::draft::FlowDraft;
 use crate::traffic::entry::Entry;
 use haltere_plan::plan::Plan;
 use haltere_units::Time;
+use haltere_units::outside::Outside;
 use std::collections::HashSet;
 
-/// Checks an experiment: its first run can be planned, and its disciplines take their parameters. Runs with other seeds
-/// need no second check of them.
+/// Checks an experiment: its first run can be planned, and its mechanisms take their parameters. A plan of an experiment
+/// that was checked does not ask them again.
 pub(crate) fn check(experiment: &Experiment) -> Result<(), ScenarioError> {
-    let (plan, places) = with_places(experiment, 0)?;
+    verify::times(experiment)?;
+    let (plan, places) = with_places(experiment, 0, Some(&experiment.outside))?;
     verify::queues(&plan, &places)
 }
 
 /// The run of `experiment` with that seed.
 pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioError> {
-    with_places(experiment, seed).map(|(plan, _)| plan)
+    with_places(experiment, seed, None).map(|(plan, _)| plan)
 }
 
-/// The same, and where each link is in the experiment.
-fn with_places(experiment: &Experiment, seed: u64) -> Result<(Plan, Vec<String>), ScenarioError> {
-    verify::times(experiment)?;
+/// The same, and where each link is in the experiment. `checks` asks the mechanisms of the flows for their parameters.
+fn with_places(
+    experiment: &Experiment,
+    seed: u64,
+    checks: Option<&Outside>,
+) -> Result<(Plan, Vec<String>), ScenarioError> {
     let mut network = network(experiment, seed)?;
-    let flows = flows(experiment, &network, seed)?;
+    let flows = flows(experiment, &network, seed, checks)?;
     let paths = network.route(&flows)?;
     network.set_round_trips(&paths);
     network.links.iter_mut().for_each(|link| link.count_depths = link.watched && experiment.measure.depths);
@@ -59,7 +64,7 @@ fn with_places(experiment: &Experiment, seed: u64) -> Result<(Plan, Vec<String>)
 /// The drawing of `experiment`; the random seed changes nothing that is drawn.
 pub(crate) fn drawing(experiment: &Experiment) -> Result<Drawing, ScenarioError> {
     let network = network(experiment, 0)?;
-    let flows = flows(experiment, &network, 0)?;
+    let flows = flows(experiment, &network, 0, None)?;
     Ok(Drawing::of(&network, flows.iter().map(|flow| &flow.plan)))
 }
 
@@ -75,7 +80,12 @@ fn network(experiment: &Experiment, seed: u64) -> Result<NetworkDraft, ScenarioE
 }
 
 /// All flows, in the order of the entries; within one by pair, then count, then direction.
-fn flows(experiment: &Experiment, network: &NetworkDraft, seed: u64) -> Result<Vec<FlowDraft>, ScenarioError> {
+fn flows(
+    experiment: &Experiment,
+    network: &NetworkDraft,
+    seed: u64,
+    checks: Option<&Outside>,
+) -> Result<Vec<FlowDraft>, ScenarioError> {
     let mut flows: Vec<FlowDraft> = Vec::new();
     let mut labels: HashSet<String> = HashSet::new();
     for (group, traffic) in experiment.traffic.iter().enumerate() {
@@ -83,15 +93,12 @@ fn flows(experiment: &Experiment, network: &NetworkDraft, seed: u64) -> Result<V
         let about = Traffic::about(traffic.kind()).expect("the name of a kind");
         let label = ends.name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
         let (duration, hosts_tcp, place) = (experiment.duration, &experiment.tcp, format!("traffic[{group}]"));
-        let outside = &experiment.outside;
-        let entry = Entry { duration, hosts_tcp, outside, network, kind, ends, about, group, place, label, seed };
+        let entry = Entry { duration, hosts_tcp, checks, network, kind, ends, about, group, place, label, seed };
         entry.check_label(&labels)?;
         flows.extend(entry.flows()?);
         labels.insert(entry.label);
-        if flows.len() as u64 > FLOWS {
-            let fault = Fault::new("", "traffic", format!("at most {FLOWS} flows in all"), flows.len());
-            return Err(fault.out_of_range());
-        }
+        let all = flows.len();
+        refuse_if!(all as u64 > FLOWS, Fault::new("", "traffic", format!("at most {FLOWS} flows in all"), all));
     }
     Ok(flows)
 }

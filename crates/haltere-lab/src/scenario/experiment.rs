@@ -6,7 +6,7 @@
 use super::measure::MeasureSpec;
 use super::precision::Precision;
 use super::sweep::Sweep;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::defaults;
 use crate::topology::Topology;
 use crate::traffic::Traffic;
 use haltere_transport::TcpParams;
@@ -37,7 +37,7 @@ pub struct Experiment {
     #[schemars(range(min = 1, max = crate::limits::SEEDS))]
     pub seeds: u32,
     /// How well the means must be known, such as `"2%"`, instead of a number of seeds. See `haltere explain precision`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "super::precision::schema")]
     pub precision: Option<Precision>,
     /// Bytes that every packet carries on a link below IP. The default is that of Ethernet.
@@ -63,19 +63,7 @@ pub struct Experiment {
     pub outside: Outside,
 }
 
-fn ten() -> u32 {
-    10
-}
-fn ethernet() -> Bytes {
-    Bytes::new(14)
-}
-
-impl Experiment {
-    /// Reads a value that was checked against the schema: an error is a bug of the schema.
-    pub(crate) fn deserialize_checked(value: &Value) -> Result<Experiment, ScenarioError> {
-        Experiment::deserialize(value).map_err(|e| {
-            let fault = Fault::new("", "the experiment", "what its schema says", format!("what the types refuse: {e}"));
-            fault.hint("this is a bug of Haltere: please report it with the file").bug()
-        })
-    }
+defaults! {
+    ten: u32 = 10;
+    ethernet: Bytes = Bytes::new(14);
 }

@@ -1,9 +1,9 @@
 //! `[measure]`: what is measured while an experiment runs, and how it is summed up.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::{defaults, kind};
 use crate::names::{did_you_mean, listed};
 use crate::schema::short_or_table;
-use crate::topology::kind::kind;
 use haltere_plan::plan::{LinkPlan, Measure};
 use haltere_units::{Bytes, Dur, Prob, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -78,9 +78,9 @@ impl Default for MeasureSpec {
     }
 }
 
-/// Ethernet, IPv4 and the longest TCP header.
-fn snaplen() -> Bytes {
-    Bytes::new(96)
+defaults! {
+    /// Ethernet, IPv4 and the longest TCP header.
+    snaplen: Bytes = Bytes::new(96);
 }
 
 /// When flows have converged: the first time from which each flow's rate stays within this part of the fair share. The

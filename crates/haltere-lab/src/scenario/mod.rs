@@ -19,14 +19,13 @@ pub use overrides::Overrides;
 pub use points::Point;
 pub use precision::Precision;
 
-pub use crate::topology::Topology;
-pub use crate::topology::drawing::Drawing;
-pub use crate::traffic::Traffic;
+use crate::topology::drawing::Drawing;
 use crate::{build, schema, topology, traffic};
 use haltere_plan::plan::Plan;
 use haltere_plan::varying::Capacity;
 use haltere_units::Time;
 use haltere_units::outside::Outside;
+use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::Deref;
@@ -105,7 +104,8 @@ impl Scenario {
         topology::trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         let names_folder = schema::outside::names_folder(&value);
         schema::check::check(&mut value, schema::schema(), source.folder(), languages).map_err(|e| source.place(e))?;
-        let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
+        let read = Experiment::deserialize(&value);
+        let experiment = read.map_err(|e| source.place(ScenarioError::schema_bug("", "the experiment", &e)))?;
         let experiment = Experiment { outside: languages.clone(), ..experiment };
         // The digest is not kept: a scenario in memory follows the code.
         schema::outside::as_written(&mut value, if names_folder { &["folder"] } else { &[] });
@@ -145,7 +145,7 @@ impl Scenario {
     /// The whole scenario with all defaults filled in, as JSON. Reading it gives an equal scenario.
     pub fn filled(&self) -> Value {
         let mut value = serde_json::to_value(&self.experiment).expect("an experiment is plain data");
-        schema::check::strip_nulls(&mut value);
+        schema::strip_nulls(&mut value);
         schema::outside::as_written(&mut value, &schema::outside::SOURCE_KEYS);
         value
     }
@@ -153,8 +153,8 @@ impl Scenario {
     /// The name under which a run is stored: SHA-256 over what decides its result, in hexadecimal.
     ///
     /// That is the filled scenario but for its title, its number of seeds or their precision, what is read off
-    /// afterwards, and its sweep (a point stores its own values), the seed, and Haltere's version. So more seeds or
-    /// another title do not run again what is there.
+    /// afterwards, and its sweep (a point stores its own values), the seed, and Haltere's version. So with more seeds or
+    /// another title, runs that exist are not repeated.
     pub fn hash(&self, seed: u64, version: &str) -> String {
         let mut value = self.filled();
         if let Value::Object(keys) = &mut value {

@@ -1,5 +1,6 @@
 //! Tables that give only some keys of another table.
 
+use crate::error::ScenarioError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -34,14 +35,17 @@ impl<T> Overrides<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Overrides<T> {
-    /// `base` with the keys replaced. The keys were checked against the schema of `T` when the file was read.
-    pub fn apply(&self, base: &T) -> Result<T, serde_json::Error> {
-        let mut table = serde_json::to_value(base)?;
-        if let Value::Object(table) = &mut table {
-            table.remove("reverse");
-            table.extend(self.keys.clone());
-        }
-        serde_json::from_value(table)
+    /// `base` with the keys replaced. The keys, which are in the table `path`, were checked against the schema of `T` when
+    /// the file was read.
+    pub(crate) fn apply(&self, base: &T, path: &str) -> Result<T, ScenarioError> {
+        let replaced = serde_json::to_value(base).and_then(|mut table| {
+            if let Value::Object(table) = &mut table {
+                table.remove("reverse");
+                table.extend(self.keys.clone());
+            }
+            serde_json::from_value(table)
+        });
+        replaced.map_err(|e| ScenarioError::schema_bug(path, "the table", &e))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The stopping rule: as many seeds as it takes, instead of a number of them.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::defaults;
 use crate::schema::short_or_table;
 use haltere_units::Prob;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -22,9 +23,9 @@ pub struct Precision {
     pub max_seeds: u32,
 }
 
-/// The half-width shrinks with the square root of the seeds: with 200 it is 4.5 times narrower than with 10.
-fn max_seeds() -> u32 {
-    200
+defaults! {
+    /// The half-width shrinks with the square root of the seeds: with 200 it is 4.5 times narrower than with 10.
+    max_seeds: u32 = 200;
 }
 
 /// The table, or `within` alone.

@@ -25,9 +25,9 @@ pub(super) struct Range {
 /// How values lie between the ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Spacing {
-    /// In equal steps.
+    /// In equal steps (`linspace`).
     Linear,
-    /// In equal ratios.
+    /// In equal ratios (`logspace`).
     Logarithmic,
 }
 

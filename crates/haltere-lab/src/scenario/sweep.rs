@@ -332,10 +332,7 @@ pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Reads a value that was checked against the schema: an error is a bug of the schema.
+/// Reads a value that was checked against the schema.
 fn typed<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, ScenarioError> {
-    T::deserialize(value).map_err(|e| {
-        let fault = Fault::new("", "sweep", "what its schema says", format!("what the types refuse: {e}"));
-        fault.hint("this is a bug of Haltere: please report it with the file").bug()
-    })
+    T::deserialize(value).map_err(|e| ScenarioError::schema_bug("", "sweep", &e))
 }

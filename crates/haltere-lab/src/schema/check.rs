@@ -4,7 +4,7 @@
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
 //! structures read the value without failing.
 
-use super::node::{Node, constants, reads_no_quantity, takes, texts};
+use super::node::{Node, constants, reads_no_quantity, strip_nulls, takes, texts};
 use super::value::{Place, integer, number, one_of, quantity, rule_of, rule_of_names, shown};
 use super::{kinds, outside};
 use crate::error::{Fault, FaultKind, ScenarioError};
@@ -35,18 +35,6 @@ pub(super) fn check_table(
     place: &Place,
 ) -> Result<(), ScenarioError> {
     Checker { root: schema, folder, languages }.visit(value, &Node(vec![schema]), place)
-}
-
-/// A key that is null is a key that is not given.
-pub(crate) fn strip_nulls(value: &mut Value) {
-    match value {
-        Value::Object(keys) => {
-            keys.retain(|_, v| !v.is_null());
-            keys.values_mut().for_each(strip_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(strip_nulls),
-        _ => {}
-    }
 }
 
 struct Checker<'a> {

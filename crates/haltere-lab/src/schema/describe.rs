@@ -18,6 +18,13 @@ pub fn names(kind: &str) -> Option<&'static [&'static str]> {
     ALL.iter().find(|k| k.name == kind).map(|k| k.names)
 }
 
+/// The example of a name of that kind, such as `queues` and `codel`: keys of an experiment, as TOML.
+pub fn example(kind: &str, name: &str) -> Option<&'static str> {
+    let kind = ALL.iter().find(|one| one.name == kind)?;
+    let root = schema();
+    option(&root["$defs"][kind.union], name)?["x-example"].as_str()
+}
+
 /// The keys that the tables of two names of one kind both have, such as `limit` of two queue disciplines; `None` if no
 /// kind has both names.
 pub(crate) fn shared_keys(one: &str, other: &str) -> Option<Vec<&'static str>> {
@@ -103,21 +110,20 @@ fn told_about(kind: &Kind, name: &str, about: &About) -> Value {
 }
 
 /// The alternative of a union that has that `kind`, or that only key.
+fn option<'a>(union: &'a Value, name: &str) -> Option<&'a Value> {
+    let options = ["anyOf", "oneOf"].into_iter().filter_map(|key| union[key].as_array()).flatten();
+    options.into_iter().find_map(|one| {
+        let properties = &one["properties"];
+        let is_meant = properties["kind"]["const"] == name || properties.get(name).is_some();
+        if is_meant { Some(one) } else { option(one, name) }
+    })
+}
+
+/// The table of that alternative.
 pub(super) fn find<'a>(root: &'a Value, union: &'a Value, name: &str) -> Option<&'a Value> {
-    for key in ["anyOf", "oneOf"] {
-        for option in union[key].as_array().into_iter().flatten() {
-            if option["properties"]["kind"]["const"] == name {
-                return Some(option);
-            }
-            if let Some(inner) = option["properties"].get(name) {
-                return Some(target(root, inner));
-            }
-            if let Some(found) = find(root, option, name) {
-                return Some(found);
-            }
-        }
-    }
-    None
+    let one = option(union, name)?;
+    let is_table = one["properties"]["kind"]["const"] == name;
+    Some(if is_table { one } else { target(root, &one["properties"][name]) })
 }
 
 /// What a `$ref` refers to.

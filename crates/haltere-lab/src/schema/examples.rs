@@ -1,8 +1,8 @@
 //! An example of each mechanism and of each table, in TOML, under `x-example` in the schema.
 //!
 //! The example of a mechanism follows from its kind's pattern and its own defaults: a new mechanism has one at once. A
-//! type may bring its example along, as a block of TOML in its doc comment. The others are in `examples.toml`. A test
-//! reads them all.
+//! type may bring its example along, as a block of TOML in its doc comment. The others are in `examples.toml`. Tests read
+//! them all, and run those of topologies and traffic kinds.
 
 use super::kinds::{self, ALL};
 use serde_json::{Map, Value};
@@ -18,11 +18,12 @@ static EXAMPLES: LazyLock<Table> = LazyLock::new(|| include_str!("examples.toml"
 /// Writes the examples into the schema.
 pub(super) fn add(schema: &mut Value) {
     take_blocks(schema);
+    let definitions = schema["$defs"].clone();
     for kind in ALL {
         kinds::variants(&mut schema["$defs"][kind.union], &mut |name, table| {
             let own = listed(&format!("{}/{name}", kind.name));
-            let text = own.map(str::to_owned).or_else(|| patterned(listed(kind.name)?, name, table));
-            set(table, text);
+            let patterned = || patterned(listed(kind.name)?, name, table);
+            set(table, own.map(str::to_owned).or_else(patterned).or_else(|| brought(table, name, &definitions)));
         });
     }
     for (name, definition) in schema["$defs"].as_object_mut().into_iter().flatten() {
@@ -40,6 +41,12 @@ fn set(table: &mut Value, text: Option<String>) {
     if let (Some(text), Some(keys)) = (text, table.as_object_mut()) {
         keys.entry("x-example").or_insert(Value::String(text.trim_end().into()));
     }
+}
+
+/// The example of the type to which the only key of a table refers, such as that of `[topology.NAME]`.
+fn brought(table: &Value, name: &str, definitions: &Value) -> Option<String> {
+    let definition = table["properties"][name]["$ref"].as_str()?.rsplit('/').next()?;
+    definitions[definition]["x-example"].as_str().map(str::to_owned)
 }
 
 /// A block of TOML in a description is the example.

@@ -98,3 +98,10 @@ fn a_block_in_a_description_is_the_example() {
     assert_eq!(schema["x-example"], "[a]\nb = 1");
     assert_eq!(schema["description"], "A table.\n\nMore.");
 }
+
+#[test]
+fn a_topology_brings_its_example_along_with_its_type() {
+    let definitions = serde_json::json!({ "Ring": { "x-example": "[topology.ring]" } });
+    let table = serde_json::json!({ "properties": { "ring": { "$ref": "#/$defs/Ring" } } });
+    assert_eq!(super::brought(&table, "ring", &definitions).as_deref(), Some("[topology.ring]"));
+}

@@ -37,59 +37,32 @@ impl Kind {
 /// Asks the maker of a language what a source is.
 pub(super) type AboutOutside = fn(&Outside, &str, Location<'_>) -> Result<About, ParamError>;
 
-/// All kinds.
-pub(super) const ALL: &[Kind] = &[
-    Kind {
-        name: "queues",
-        one: "queue discipline",
-        union: "LinkQueue",
-        names: QueueParams::NAMES,
-        outside: Some(|of, language, at| of.find::<dyn haltere_queue::outside::Maker>(language)?.about(at)),
-    },
-    Kind {
-        name: "classifiers",
-        one: "flow classifier",
-        union: "ClassifierParams",
-        names: ClassifierParams::NAMES,
-        outside: Some(|of, language, at| of.find::<dyn haltere_queue::classify::outside::Maker>(language)?.about(at)),
-    },
-    Kind {
-        name: "services",
-        one: "service of class queues",
-        union: "ServiceParams",
-        names: ServiceParams::NAMES,
-        outside: None,
-    },
-    Kind {
-        name: "congestion",
-        one: "congestion control",
-        union: "CongestionParams",
-        names: CongestionParams::NAMES,
-        outside: Some(|of, language, at| of.find::<dyn haltere_congestion::outside::Maker>(language)?.about(at)),
-    },
-    Kind {
-        name: "schedulers",
-        one: "path scheduler",
-        union: "SchedulerParams",
-        names: SchedulerParams::NAMES,
-        outside: Some(|of, language, at| of.find::<dyn scheduler::outside::Maker>(language)?.about(at)),
-    },
-    Kind {
-        name: "correlators",
-        one: "path correlator",
-        union: "CorrelatorParams",
-        names: CorrelatorParams::NAMES,
-        outside: None,
-    },
-    Kind { name: "topologies", one: "topology", union: "Topology", names: Topology::NAMES, outside: None },
-    Kind {
-        name: "traffic",
-        one: "kind of traffic",
-        union: "Traffic",
-        names: Traffic::NAMES,
-        outside: Some(|of, language, at| of.find::<dyn haltere_plan::app::outside::Maker>(language)?.about(at)),
-    },
-];
+/// One line a registry: what `haltere list` calls it, one of its entries in words, its union in the schema, its enum, and
+/// the trait of makers, if mechanisms from outside the tree may be entries.
+macro_rules! kinds {
+    ($($name:ident $one:literal $union:ident: $names:ty $(, $maker:path)?;)+) => {
+        pub(super) const ALL: &[Kind] = &[$(Kind {
+            name: stringify!($name),
+            one: $one,
+            union: stringify!($union),
+            names: <$names>::NAMES,
+            outside: kinds!(@outside $($maker)?),
+        }),+];
+    };
+    (@outside) => { None };
+    (@outside $maker:path) => { Some(|of, language, at| of.find::<dyn $maker>(language)?.about(at)) };
+}
+
+kinds! {
+    queues "queue discipline" LinkQueue: QueueParams, haltere_queue::outside::Maker;
+    classifiers "flow classifier" ClassifierParams: ClassifierParams, haltere_queue::classify::outside::Maker;
+    services "service of class queues" ServiceParams: ServiceParams;
+    congestion "congestion control" CongestionParams: CongestionParams, haltere_congestion::outside::Maker;
+    schedulers "path scheduler" SchedulerParams: SchedulerParams, scheduler::outside::Maker;
+    correlators "path correlator" CorrelatorParams: CorrelatorParams;
+    topologies "topology" Topology: Topology;
+    traffic "kind of traffic" Traffic: Traffic, haltere_plan::app::outside::Maker;
+}
 
 /// The kind whose names these are, with those that not every world has after them.
 pub(super) fn of(names: &[&str]) -> Option<&'static Kind> {

@@ -9,8 +9,9 @@ mod node;
 pub(crate) mod outside;
 mod value;
 
-pub use describe::{describe, kinds, names};
+pub use describe::{describe, example, kinds, names};
 pub(crate) use describe::{has_key, shared_keys};
 pub(crate) use generate::is_top;
 pub use generate::schema;
 pub(crate) use generate::short_or_table;
+pub(crate) use node::strip_nulls;

@@ -67,3 +67,15 @@ pub(super) fn reads_no_quantity(option: &Node<'_>, value: &Value) -> bool {
     quantity
         && value.as_str().is_some_and(|text| !text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.'))
 }
+
+/// A key that is null is a key that is not given.
+pub(crate) fn strip_nulls(value: &mut Value) {
+    match value {
+        Value::Object(keys) => {
+            keys.retain(|_, v| !v.is_null());
+            keys.values_mut().for_each(strip_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_nulls),
+        _ => {}
+    }
+}

@@ -1,7 +1,7 @@
 //! Mechanisms from outside the tree in an experiment: what is written, and what it stands for.
 //!
 //! `{ kind = "python:my_module:MyControl", beta = 0.7 }` is checked against the schema that the language gives, and
-//! becomes the parameters that the registry's enum takes. Back it goes by [`as_written`]: what a user reads, and what a
+//! becomes the parameters that the registry's enum takes. [`as_written`] converts it back: what a user reads, and what a
 //! key of `--set` or of a sweep names, is always the written form. There the key `source` holds the digest of the code
 //! and the folder from which files count.
 

@@ -2,7 +2,7 @@
 
 use super::kinds;
 use super::node::Node;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError, refuse_if};
 use crate::limits::LONGEST;
 use crate::names::{did_you_mean, rule};
 use haltere_queue::ce_threshold::Selector;
@@ -60,36 +60,35 @@ pub(super) fn quantity(value: &mut Value, format: &str, place: &Place) -> Option
         Value::Number(number) => number.to_string(),
         other => return Some(Err(place.fault(rule, shown(other)).wrong_type())),
     };
-    let read = read(format, &text);
-    if let ("duration", Ok(span)) = (format, text.parse::<Dur>())
-        && span > LONGEST
-    {
-        return Some(Err(place.fault(format!("at most {LONGEST}, a year"), span).out_of_range()));
-    }
-    if read.is_ok() && value.is_number() {
-        *value = Value::String(text);
-    }
-    Some(read.map_err(|e| wrong(e, place)))
+    Some(read(format, &text).map_err(|e| wrong(e, place)).and_then(|span| {
+        refuse_if!(span > LONGEST, place.fault(format!("at most {LONGEST}, a year"), span));
+        if value.is_number() {
+            *value = Value::String(text);
+        }
+        Ok(())
+    }))
 }
 
 fn wrong(error: UnitError, place: &Place) -> ScenarioError {
     place.fault(error.rule, format!("`{}`", error.got)).hint(error.hint).wrong_unit()
 }
 
-fn read(format: &str, text: &str) -> Result<(), UnitError> {
+/// Reads a quantity. The result is the span of a duration, and zero for all others.
+fn read(format: &str, text: &str) -> Result<Dur, UnitError> {
+    let other = |read: Result<(), UnitError>| read.map(|()| Dur::ZERO);
     match format {
-        "duration" => text.parse::<Dur>().map(drop),
-        "rate" => text.parse::<Rate>().map(drop),
-        "bytes" => text.parse::<Bytes>().map(drop),
-        "size" => text.parse::<Size>().map(drop),
-        "probability" => text.parse::<Prob>().map(drop),
-        "level" => text.parse::<Level>().map(drop),
-        "selector" => Selector::try_from(text.to_owned()).map(drop).map_err(|e| UnitError {
+        "duration" => text.parse(),
+        "rate" => other(text.parse::<Rate>().map(drop)),
+        "bytes" => other(text.parse::<Bytes>().map(drop)),
+        "size" => other(text.parse::<Size>().map(drop)),
+        "probability" => other(text.parse::<Prob>().map(drop)),
+        "level" => other(text.parse::<Level>().map(drop)),
+        "selector" => other(Selector::try_from(text.to_owned()).map(drop).map_err(|e| UnitError {
             rule: "VALUE/MASK, two bytes, the value within the mask",
             got: text.into(),
             hint: e.hint,
-        }),
-        _ => Ok(()),
+        })),
+        _ => Ok(Dur::ZERO),
     }
 }
 
@@ -115,12 +114,8 @@ pub(super) fn integer(value: &Value, node: &Node<'_>, place: &Place) -> Result<(
     let Some(number) = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from)) else {
         return Err(place.fault("a whole number", shown(value)).wrong_type());
     };
-    if number < least {
-        return Err(place.fault(format!("at least {least}"), number).out_of_range());
-    }
-    if number > most {
-        return Err(place.fault(format!("at most {most}"), number).out_of_range());
-    }
+    refuse_if!(number < least, place.fault(format!("at least {least}"), number));
+    refuse_if!(number > most, place.fault(format!("at most {most}"), number));
     Ok(())
 }
 

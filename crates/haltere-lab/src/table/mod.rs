@@ -1,33 +1,7 @@
 //! Tables of one run: Arrow record batches made from a [`Plan`] and its [`Record`].
 //!
-//! | table | one row a | main columns |
-//! |---|---|---|
-//! | `flows` | flow | flow, group, kind, congestion, from, to, start, goodput, bytes, retransmissions |
-//! | `links` | direction of a link | link, rate, packets, bytes, drops, marks, mean queue, utilisation |
-//! | `flow_series` | flow and sample | at_ns, flow, received_bytes, cwnd_bytes, ..., variables of the control |
-//! | `queue_series` | watched queue and sample | at_ns, link, packets, bytes, ..., variables of the discipline |
-//! | `pings` | answered ping | at_ns, flow, rtt_ns |
-//! | `paths` | path of a multipath connection and sample | at_ns, flow, path, cwnd_bytes, srtt_ns, replicas, ... |
-//! | `coefficients` | pair of paths and verdict | at_ns, flow, correlator, path_a, path_b, coefficient, shares |
-//! | `delays` | write of a multipath application with a rate | at_ns, flow, delay_ns |
-//! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
-//! | `completions` | flow that arrives, or response | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, ... |
-//! | `pages` | page of `web` | flow, group, start_ns, load_ns, objects, bytes |
-//! | `segments` | segment of `video` | flow, group, bitrate, bytes, start_ns, fetch_ns, buffer_ns, stall_ns |
-//! | `voices` | flow of `voip` | flow, group, packets, lost, late, delay_ns, jitter_ns, mouth_to_ear_ns, rating, mos |
-//! | `programs` | program of `program` | flow, group, side, command, start_ns, end_ns, status |
-//! | `outputs` | place to which a program wrote | flow, side, name, bytes, text |
-//! | `sockets` | connection of hosts with programs, and direction | from, to, protocol, ports, packets, delivered, marked, payload |
-//! | `delay_summary` | link or flow | measure (`sojourn`, ...), name, samples, mean, percentiles, jitter, lost |
-//! | `delay_bins` | link or flow and bin | measure, name, low_ns, high_ns, samples |
-//! | `queue_state`, `flow_state` | inner variable and sample | at_ns, link or flow, variable, unit, value |
-//! | `packets` | packet and logged link | at_ns, link, flow, bytes, sojourn_ns, fate |
-//! | `depths` | watched queue and depth at dequeue | link, depth, packets that left so many behind after the warm-up |
-//!
-//! `depths` is there only with `[measure] depths = true`, and the four lines above it only with `delays`, `state` and
-//! `packets`. `completions` is there only if flows arrive during the run or requests are answered, and `pages`,
-//! `segments` and `voices` only with `web`, `video` and `voip`; `programs`, `outputs` and `sockets` only with `program`. The tables of multipath connections are there only if
-//! there is one.
+//! [`tables`] lists them; `docs/reference/data.md` says what a row and each column holds. A table that only some
+//! experiments ask for or need, such as `depths` or `pages`, is there only then.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
@@ -43,61 +17,48 @@ mod series;
 mod workloads;
 
 pub use arrow_array::RecordBatch;
-use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 pub use qlog::qlog;
 
 use arrow_array::Array;
 use sha2::{Digest, Sha256};
 
+/// A table: its name, and how it is made.
+type Made = (&'static str, fn(&Plan, &Record) -> RecordBatch);
+
 /// All tables of one run, by name, in a fixed order.
 pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> {
-    let mut tables = vec![
-        ("flows", runs::flows(plan, record)),
-        ("links", runs::links(plan, record)),
-        ("flow_series", series::flows(plan, record)),
-        ("queue_series", series::queues(plan, record)),
-        ("pings", series::pings(plan, record)),
-        ("tasks", runs::tasks(plan, record)),
+    let (asked, has) = (&plan.measure, |kind: &str| plan.flows.iter().any(|flow| flow.app.kind() == kind));
+    let always: &[Made] = &[
+        ("flows", runs::flows),
+        ("links", runs::links),
+        ("flow_series", series::flows),
+        ("queue_series", series::queues),
+        ("pings", series::pings),
+        ("tasks", runs::tasks),
     ];
-    if plan.flows.iter().any(|f| f.app.has_completions()) {
-        tables.push(("completions", runs::completions(plan, record)));
-    }
-    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Web(_))) {
-        tables.push(("pages", workloads::pages(plan, record)));
-    }
-    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Video(_))) {
-        tables.push(("segments", workloads::segments(plan, record)));
-    }
-    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Voip(_))) {
-        tables.push(("voices", workloads::voices(plan, record)));
-    }
-    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Program(_))) {
-        tables.push(("programs", programs::programs(plan, record)));
-        tables.push(("outputs", programs::outputs(plan, record)));
-        tables.push(("sockets", programs::sockets(plan, record)));
-    }
-    if plan.links.iter().any(|link| link.count_depths) {
-        tables.push(("depths", runs::depths(plan, record)));
-    }
-    let asked = &plan.measure;
-    if asked.delays {
-        tables.push(("delay_summary", asked::delay_summary(plan, record)));
-        tables.push(("delay_bins", asked::delay_bins(plan, record)));
-    }
-    if asked.state {
-        tables.push(("queue_state", asked::queue_state(plan, record)));
-        tables.push(("flow_state", asked::flow_state(plan, record)));
-    }
-    if !asked.logged.is_empty() {
-        tables.push(("packets", asked::packets(plan, record)));
-    }
-    if !multipath::is_absent(record) {
-        tables.push(("paths", multipath::paths(plan, record)));
-        tables.push(("coefficients", multipath::coefficients(plan, record)));
-        tables.push(("delays", multipath::delays(plan, record)));
-    }
-    tables
+    let has_iperf3 = has("program") && programs::has_iperf3(record);
+    let has_completions = plan.flows.iter().any(|flow| flow.app.has_completions());
+    let programs: &[Made] =
+        &[("programs", programs::programs), ("outputs", programs::outputs), ("sockets", programs::sockets)];
+    let multipath: &[Made] =
+        &[("paths", multipath::paths), ("coefficients", multipath::coefficients), ("delays", multipath::delays)];
+    let groups: [(bool, &[Made]); 12] = [
+        (true, always),
+        (has_completions, &[("completions", runs::completions)]),
+        (has("web"), &[("pages", workloads::pages)]),
+        (has("video"), &[("segments", workloads::segments)]),
+        (has("voip"), &[("voices", workloads::voices)]),
+        (has("program"), programs),
+        (has_iperf3, &[("iperf3", programs::iperf3)]),
+        (plan.links.iter().any(|link| link.count_depths), &[("depths", runs::depths)]),
+        (asked.delays, &[("delay_summary", asked::delay_summary), ("delay_bins", asked::delay_bins)]),
+        (asked.state, &[("queue_state", asked::queue_state), ("flow_state", asked::flow_state)]),
+        (!asked.logged.is_empty(), &[("packets", asked::packets)]),
+        (multipath::are_there(record), multipath),
+    ];
+    let made = groups.into_iter().filter(|(is_there, _)| *is_there).flat_map(|(_, tables)| tables);
+    made.map(|(name, table)| (*name, table(plan, record))).collect()
 }
 
 /// SHA-256 over the names, types and bytes of all columns, in hexadecimal: equal results, equal digests.

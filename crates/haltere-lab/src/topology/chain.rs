@@ -14,19 +14,6 @@ pub struct Chain {
 }
 
 impl TopologyKind for Chain {
-    fn example() -> &'static str {
-        r#"[topology.chain]
-links = [
-    { rate = "100Mbit", delay = "1ms" },
-    { rate = "10Mbit", delay = "10ms", queue = "codel" },
-]
-
-[[traffic]]
-kind = "bulk"
-from = "n1"
-to = "n3"
-"#
-    }
     /// Node `i` is the `i`-th name.
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let names = match self.nodes.as_slice() {

@@ -8,10 +8,6 @@ use haltere_units::Bytes;
 pub(crate) trait TopologyKind {
     /// Adds its nodes and links to an empty network. Everything that can be wrong is found here.
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError>;
-    /// A table, as keys of TOML, with traffic entries that run on it.
-    fn example() -> &'static str
-    where
-        Self: Sized;
 }
 
 /// Values that a topology may use while it builds its network.

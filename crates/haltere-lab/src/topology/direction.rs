@@ -1,8 +1,9 @@
 //! One direction of a link: from what is written to what the plan takes.
 
-use super::link::{LinkSpec, default_queue};
+use super::link::LinkSpec;
 use super::varying;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use haltere_plan::LinkQueue;
 use haltere_plan::varying::Varying;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 
@@ -19,18 +20,12 @@ pub(crate) struct DirectionDraft {
 
 /// Both directions of a link, the second with its overrides.
 pub(crate) fn both(link: &LinkSpec, place: &str) -> Result<[DirectionDraft; 2], ScenarioError> {
-    let mut reverse = link
-        .reverse
-        .apply(link)
-        .map_err(|e| Fault::new(place, "reverse", "what the schema says", e).hint("this is a bug of Haltere").bug())?;
+    let mut reverse = link.reverse.apply(link, place)?;
     varying::one_capacity(&mut reverse, &link.reverse);
-    // An override tells about the other direction only, so `place` names the table that gave the queue.
-    let back = if link.reverse.has("queue") { format!("{place}.reverse") } else { place.into() };
-    Ok([direction(link.clone(), place, place.into())?, direction(reverse, &reverse_path(link, place), back)?])
-}
-
-fn reverse_path(link: &LinkSpec, place: &str) -> String {
-    if link.reverse.is_empty() { place.into() } else { format!("{place}.reverse") }
+    // An override is about the other direction only, so `place` names the table that gave the queue.
+    let below = |is_below: bool| if is_below { format!("{place}.reverse") } else { place.into() };
+    let (path, back) = (below(!link.reverse.is_empty()), below(link.reverse.has("queue")));
+    Ok([direction(link.clone(), place, place.into())?, direction(reverse, &path, back)?])
 }
 
 fn direction(mut link: LinkSpec, path: &str, place: String) -> Result<DirectionDraft, ScenarioError> {
@@ -78,5 +73,6 @@ pub(crate) fn slowest(links: &[[DirectionDraft; 2]]) -> Option<Rate> {
 /// or a rate of note.
 pub(crate) fn watched(link: &LinkSpec, slowest: Option<Rate>) -> bool {
     let slow = link.rate.is_some() && link.rate == slowest;
-    link.watch.unwrap_or(slow || link.queue != default_queue() || link.trace.is_some() || !link.schedule.is_empty())
+    link.watch
+        .unwrap_or(slow || link.queue != LinkQueue::default() || link.trace.is_some() || !link.schedule.is_empty())
 }

@@ -142,7 +142,7 @@ fn layers(network: &NetworkDraft, sends: &[Option<bool>]) -> Vec<Option<u32>> {
     out
 }
 
-/// The node that stands for each: the first of those that are drawn as one.
+/// The node that represents each: the first of those that are drawn as one.
 fn classes(network: &NetworkDraft, links: &[Joined], roles: &[Roles], layers: &[Option<u32>]) -> Vec<usize> {
     let mut degree = vec![0usize; network.nodes.len()];
     let mut only_link = vec![0usize; network.nodes.len()];
@@ -227,7 +227,7 @@ fn drawn_links(
             continue;
         }
         let (from, to) = (stands_for[link.from], stands_for[link.to]);
-        // Parallel links between two nodes that stand for themselves are drawn side by side.
+        // Parallel links between two nodes that are drawn by themselves are drawn side by side.
         let as_one = several[from] || several[to];
         if let Some(&place) = places.get(&(from, to)).filter(|_| as_one) {
             out[place].count += 1;
@@ -270,7 +270,7 @@ fn direction(link: &LinkPlan) -> DrawnDirection {
 }
 
 impl DrawnDirection {
-    /// It stands for `link`, too.
+    /// It represents `link`, too.
     fn widen(&mut self, link: &LinkPlan) {
         self.delay = [self.delay[0].min(link.delay), self.delay[1].max(link.delay)];
         self.watched |= link.watched;

@@ -28,16 +28,6 @@ pub struct Dumbbell {
 }
 
 impl TopologyKind for Dumbbell {
-    fn example() -> &'static str {
-        r#"[topology.dumbbell]
-pairs = 4
-access = { rate = "1Gbit", delay = "1ms" }
-bottleneck = { rate = "100Mbit", delay = "8ms", queue = "fq_codel" }
-
-[[traffic]]
-kind = "bulk"
-"#
-    }
     /// The bottleneck is the first link; pair `i` has nodes 2 `i` and 2 `i` + 1.
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let (left, right) = (network.add("left"), network.add("right"));

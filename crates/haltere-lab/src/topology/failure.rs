@@ -18,27 +18,10 @@ pub struct Failures {
     /// How long after a failure, and after its end, the routes change: the time to detect it and to converge. Packets
     /// that are sent from then on take the paths of the links that are left. Without it routes are static, and a failed
     /// link loses what is sent over it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Dur>,
 }
 
 /// A failure of the links between two nodes, in both directions.
-///
-/// ```toml
-/// [topology.leaf_spine]
-/// leaves = 2
-/// spines = 2
-/// hosts = 2
-/// access = { rate = "1Gbit", delay = "5us" }
-/// fabric = { rate = "1Gbit", delay = "5us" }
-/// fail = [{ from = "leaf1", to = "spine1", at = "2s", until = "5s" }]
-/// reroute = "200ms"
-///
-/// [[traffic]]
-/// kind = "bulk"
-/// from = "h1"
-/// to = "h3"
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkFailure {
     /// Name of the node at one end.

@@ -21,16 +21,6 @@ pub struct FatTree {
 }
 
 impl TopologyKind for FatTree {
-    fn example() -> &'static str {
-        r#"[topology.fat_tree]
-k = 4
-access = { rate = "1Gbit", delay = "5us" }
-fabric = { rate = "1Gbit", delay = "5us" }
-
-[[traffic]]
-kind = "permutation"
-"#
-    }
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         if !self.k.is_multiple_of(2) {
             let fault = Fault::new(context.place, "k", "an even number from 2 to 64", self.k);

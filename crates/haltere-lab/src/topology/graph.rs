@@ -30,21 +30,6 @@ pub struct GraphLink {
 }
 
 impl TopologyKind for Graph {
-    fn example() -> &'static str {
-        r#"[topology.graph]
-nodes = ["a", "b", "core", "z"]
-links = [
-    { from = "a", to = "core", rate = "100Mbit", delay = "1ms" },
-    { from = "b", to = "core", rate = "100Mbit", delay = "5ms" },
-    { from = "core", to = "z", rate = "20Mbit", delay = "10ms", queue = "pie" },
-]
-
-[[traffic]]
-kind = "bulk"
-from = "a"
-to = "z"
-"#
-    }
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         network.add_all(&self.nodes, context.place)?;
         let path = |i: usize| context.below(&format!("links[{i}]"));
@@ -54,11 +39,7 @@ to = "z"
         for (i, (written, link)) in self.links.iter().zip(&links).enumerate() {
             let path = path(i);
             let (from, to) = (network.node(&written.from, &path, "from")?, network.node(&written.to, &path, "to")?);
-            if from == to {
-                return Err(
-                    Fault::new(path, "to", "another node than `from`", format!("`{}`", written.to)).out_of_range()
-                );
-            }
+            refuse_if!(from == to, Fault::new(path, "to", "another node than `from`", format!("`{}`", written.to)));
             network.join(from, to, link, |direction| watched(direction, slowest));
         }
         self.failures.apply(network, context)

@@ -26,20 +26,6 @@ pub struct LeafSpine {
 }
 
 impl TopologyKind for LeafSpine {
-    fn example() -> &'static str {
-        r#"[topology.leaf_spine]
-leaves = 4
-spines = 2
-hosts = 4
-access = { rate = "1Gbit", delay = "5us" }
-fabric = { rate = "1Gbit", delay = "5us", queue = "threshold" }
-
-[[traffic]]
-kind = "poisson"
-sizes = "web_search"
-load = 0.3
-"#
-    }
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let links = 2 * u64::from(self.leaves) * (u64::from(self.hosts) + u64::from(self.spines));
         if links > LINKS {

@@ -5,23 +5,20 @@ use super::trace::TraceSpec;
 use crate::scenario::overrides::Overrides;
 use haltere_plan::LinkQueue;
 use haltere_plan::plan::Impairments;
-use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A link with a queue in front of each direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "Link")]
 pub struct LinkSpec {
     /// Rate of each direction. If it is not given, packets take no time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can
     /// be delivered, as on a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over
     /// satellites with hand-overs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
     /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
     /// }]`. `rate`, `delay` and `loss` hold until a step changes them.
@@ -29,7 +26,6 @@ pub struct LinkSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Step>,
     /// The schedule begins again after this time. If it is not given, the last step holds to the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_repeat: Option<Dur>,
     /// Propagation time of each direction.
     pub delay: Dur,
@@ -60,7 +56,6 @@ pub struct LinkSpec {
     pub queue: LinkQueue,
     /// The device's own first-in first-out ring under the discipline, in packets (`100p`). If it is not given, there is
     /// none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Size>,
     /// When a packet is handed over to the line: when its transmission ends, or when it starts, as Linux's `htb` and
     /// `tbf` shapers do.
@@ -71,35 +66,10 @@ pub struct LinkSpec {
     pub burst: Bytes,
     /// Sample and report this queue. If it is not given, a topology with a bottleneck watches that. Others watch the
     /// slowest links, those whose rate changes, and those whose queue is not the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<bool>,
     /// What is different in the other direction.
     #[serde(skip_serializing_if = "Overrides::is_empty")]
     pub reverse: Overrides<LinkSpec>,
-}
-
-impl Default for LinkSpec {
-    fn default() -> LinkSpec {
-        LinkSpec {
-            rate: None,
-            trace: None,
-            schedule: Vec::new(),
-            schedule_repeat: None,
-            delay: Dur::ZERO,
-            jitter: Dur::ZERO,
-            loss: Prob::ZERO.into(),
-            lose: Vec::new(),
-            reorder: Prob::ZERO,
-            reorder_by: Dur::ZERO,
-            duplicate: Prob::ZERO,
-            queue: default_queue(),
-            ring: None,
-            handover: Handover::End,
-            burst: Bytes::ZERO,
-            watch: None,
-            reverse: Overrides::default(),
-        }
-    }
 }
 
 impl LinkSpec {
@@ -126,26 +96,19 @@ pub struct Step {
     /// When it begins, from the start of the run or of the repetition.
     pub at: Dur,
     /// The rate from then on. With `0bit` nothing leaves. A packet on the line continues at the new rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// The propagation time of packets that leave from then on. No packet overtakes another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Dur>,
     /// The probability of loss of packets that leave from then on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Prob>,
 }
 
-/// The queue of a link that names none.
-pub(crate) fn default_queue() -> LinkQueue {
-    QueueParams::default_of("drop_tail").expect("the registry holds drop_tail").into()
-}
-
 /// When a packet is handed over to the line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Handover {
     /// When its transmission ends.
+    #[default]
     End,
     /// When its transmission starts.
     Start,

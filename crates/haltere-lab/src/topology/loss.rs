@@ -1,7 +1,7 @@
 //! Loss on the line, as written in an experiment file.
 
-use super::kind::kind;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::{defaults, kind};
 use haltere_plan::plan;
 use haltere_units::Prob;
 use schemars::JsonSchema;
@@ -27,12 +27,6 @@ kind! {
 /// change. Of all packets `(r * loss_good + p * loss_bad) / (p + r)` are lost. The mean burst has `1 / r` packets, if
 /// the bad state alone loses packets, and all. Linux's `netem` has it as `loss gemodel p r 1-h 1-k`: `loss_bad` is 1-h,
 /// and `loss_good` is 1-k.
-///
-/// ```toml
-/// [topology.dumbbell.bottleneck]
-/// rate = "10Mbit"
-/// loss = { kind = "gilbert_elliott", p = "1%", r = "25%" }
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GilbertElliott {
     /// The kind.
@@ -49,9 +43,7 @@ pub struct GilbertElliott {
     pub loss_bad: Prob,
 }
 
-fn always() -> Prob {
-    Prob::ONE
-}
+defaults! { always: Prob = Prob::ONE; }
 
 impl Loss {
     /// The probability, if losses do not depend on each other.
@@ -73,6 +65,12 @@ impl Loss {
             }
         }
         Ok(())
+    }
+}
+
+impl Default for Loss {
+    fn default() -> Loss {
+        Prob::ZERO.into()
     }
 }
 

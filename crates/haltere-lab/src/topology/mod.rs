@@ -9,7 +9,6 @@ pub(crate) mod context;
 mod direction;
 pub(crate) mod drawing;
 mod failure;
-pub(crate) mod kind;
 mod link;
 mod loss;
 pub(crate) mod network;
@@ -43,11 +42,6 @@ macro_rules! kinds {
             /// The name of this topology.
             pub fn kind(&self) -> &'static str {
                 match self { $(Topology::$variant(_) => stringify!($module)),+ }
-            }
-            /// An experiment with the topology of that name, as TOML without its duration.
-            pub fn example(name: &str) -> Option<&'static str> {
-                $(if name == stringify!($module) { return Some($module::$variant::example()); })+
-                None
             }
             /// It as any topology.
             pub(crate) fn as_kind(&self) -> &dyn TopologyKind {

@@ -61,10 +61,7 @@ fn row(mbps: u64, ms: u64, loss: f64) -> LinkSpec {
 
 /// A row of table 1 with what is written in its place. A trace or a schedule that is written puts the row's rate aside.
 fn with(row: &LinkSpec, written: &Overrides<LinkSpec>, context: &Context<'_>) -> Result<LinkSpec, ScenarioError> {
-    let mut link = written.apply(row).map_err(|e| {
-        let fault = Fault::new(context.place, "a link", "what the schema says", e);
-        fault.hint("this is a bug of Haltere").bug()
-    })?;
+    let mut link = written.apply(row, context.place)?;
     if written.has("trace") && !written.has("rate") {
         link.rate = None;
     }
@@ -72,16 +69,6 @@ fn with(row: &LinkSpec, written: &Overrides<LinkSpec>, context: &Context<'_>) ->
 }
 
 impl TopologyKind for Multipath {
-    fn example() -> &'static str {
-        r#"[topology.multipath]
-bottleneck = { queue = "fq_codel" }
-
-[[traffic]]
-kind = "multipath"
-congestion = "olia"
-paths = [{ from = "s1", to = "d1" }, { from = "s2", to = "d1" }]
-"#
-    }
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         NODES.iter().for_each(|name| {
             network.add(name);

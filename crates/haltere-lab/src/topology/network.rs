@@ -8,7 +8,7 @@ use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::{HANDOVERS, LONGEST};
 use crate::names::{did_you_mean, rule};
 use crate::traffic::draft::FlowDraft;
-use haltere_plan::FULL_PACKET;
+use haltere_plan::headers::FULL_PACKET;
 use haltere_plan::plan::{LinkPlan, Reroute};
 use haltere_plan::rng::Rng;
 use haltere_plan::routes::Routes;
@@ -65,7 +65,7 @@ impl Hint {
     }
 }
 
-/// The links that a flow's data takes, and those that come back.
+/// The links that a flow's data takes, and those of its acknowledgements or replies.
 pub(crate) struct RoundTrip {
     there: Vec<usize>,
     back: Vec<usize>,
@@ -94,7 +94,7 @@ impl NetworkDraft {
             if let Capacity::Trace(trace) = &mut varying.capacity
                 && trace.opportunity == Bytes::ZERO
             {
-                trace.opportunity = Bytes::new(FULL_PACKET) + framing;
+                trace.opportunity = Bytes::new(FULL_PACKET.into()) + framing;
             }
             // A mean that rounds to nothing is still not a link without a rate.
             link.rate = varying.capacity.mean(duration).map(|mean| mean.max(Rate::from_bps(1)));
@@ -177,9 +177,7 @@ impl NetworkDraft {
             mpu: direction.mpu,
             impairments: link.impairments(),
             watched,
-            count_depths: false,
-            emits_at: None,
-            rtt: None,
+            ..LinkPlan::default()
         });
         self.places.push(direction.place.clone());
     }

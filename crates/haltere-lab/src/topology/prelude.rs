@@ -5,6 +5,6 @@ pub(super) use super::direction::{DirectionDraft, both, slowest, watched};
 pub(super) use super::failure::Failures;
 pub(super) use super::link::LinkSpec;
 pub(super) use super::network::{Hint, NetworkDraft};
-pub(super) use crate::error::{Fault, FaultKind, ScenarioError};
+pub(super) use crate::error::{Fault, FaultKind, ScenarioError, refuse_if};
 pub(super) use schemars::JsonSchema;
 pub(super) use serde::{Deserialize, Serialize};

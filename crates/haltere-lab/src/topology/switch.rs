@@ -1,10 +1,9 @@
 //! Hosts around one switch: one processor that all packets share, or an ingress thread and several egress threads
 //! (BMv2).
 
-use super::link::default_queue;
 use super::prelude::*;
-use haltere_plan::FULL_PACKET;
 use haltere_plan::LinkQueue;
+use haltere_plan::headers::FULL_PACKET;
 use haltere_units::{Bytes, Rate};
 
 /// Hosts, `h1` .. `hN`, around one switch. Every packet, whatever its output, waits for the same processor, as in a
@@ -25,7 +24,6 @@ pub struct Switch {
     /// The processor, which every packet passes between its input and its output.
     pub processor: Processor,
     /// Egress threads behind the processor. If they are not given, there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<Egress>,
 }
 
@@ -38,11 +36,9 @@ pub struct Egress {
     #[schemars(range(min = 1, max = 64))]
     pub threads: u32,
     /// Bits that each handles in a second. Not with `packet_rate`. Without both a thread is as fast as the processor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Packets that each handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with
     /// `rate`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_rate: Option<f64>,
     /// The discipline of the queue in front of each.
     pub queue: LinkQueue,
@@ -50,44 +46,24 @@ pub struct Egress {
 
 impl Default for Egress {
     fn default() -> Egress {
-        Egress { threads: 4, rate: None, packet_rate: None, queue: default_queue() }
+        Egress { threads: 4, rate: None, packet_rate: None, queue: LinkQueue::default() }
     }
 }
 
 /// The processor of a switch: its speed, in bit/s or in packets per second, and the queue in front of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Processor {
     /// Bits that it handles in a second. Not with `packet_rate`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Packets that it handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with
     /// `rate`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_rate: Option<f64>,
     /// The discipline of the queue in front of it.
     pub queue: LinkQueue,
 }
 
-impl Default for Processor {
-    fn default() -> Processor {
-        Processor { rate: None, packet_rate: None, queue: default_queue() }
-    }
-}
-
 impl TopologyKind for Switch {
-    fn example() -> &'static str {
-        r#"[topology.switch]
-hosts = 4
-link = { rate = "1Gbit", delay = "50us" }
-processor = { rate = "200Mbit", queue = "fq_codel" }
-
-[[traffic]]
-kind = "bulk"
-from = "h1"
-to = "h2"
-"#
-    }
     /// The processor or ingress thread is the first link, then come the egress threads. Host `hN` has node N + 1, after
     /// the threads' nodes.
     fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
@@ -140,7 +116,7 @@ impl Egress {
 /// The processor as a link: with the same work for every packet, each takes the time of a full one.
 fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<DirectionDraft, ScenarioError> {
     let fault = |name: &str, rule: &str, got: String| Fault::new(place, name, rule, got);
-    let full = Bytes::new(FULL_PACKET) + framing;
+    let full = Bytes::new(FULL_PACKET.into()) + framing;
     let (rate, mpu) = match (processor.rate, processor.packet_rate) {
         (Some(Rate::ZERO), None) => return Err(fault("rate", "above zero", Rate::ZERO.to_string()).out_of_range()),
         (Some(rate), None) => (rate, Bytes::ZERO),

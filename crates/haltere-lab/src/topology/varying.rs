@@ -3,7 +3,7 @@
 use super::link::{Handover, LinkSpec, Step};
 use super::trace::TraceSpec;
 use super::trace::rows::Rows;
-use super::trace::rows::{Columns, CsvTrace, TheaterqTrace};
+use super::trace::rows::{Changes, CsvTrace, TheaterqTrace};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::overrides::Overrides;
 use haltere_plan::varying::{Capacity, Steps, Varying};
@@ -83,7 +83,7 @@ fn trace_of(link: &LinkSpec, trace: &TraceSpec, path: &str) -> Result<Capacity, 
 
 /// What changes on a link with a trace of rows.
 fn of_rows(link: &mut LinkSpec, rows: &Rows, path: &str) -> Result<Box<Varying>, ScenarioError> {
-    let Columns { rate, delay, loss, limit } = rows.columns(&format!("{path}.trace"))?;
+    let Changes { rate, delay, loss, limit } = rows.columns(&format!("{path}.trace"))?;
     let given = |is_given: bool, name: &'static str| if is_given { name } else { "" };
     only_the_trace(
         link,

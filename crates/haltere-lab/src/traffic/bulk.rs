@@ -12,14 +12,12 @@ pub struct Bulk {
     #[serde(flatten)]
     pub(crate) side: TcpSide,
     /// Bytes that each flow sends in all. If it is not given, a flow never ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }
 
 impl TrafficKind for Bulk {
     fn about() -> About {
-        let example = "congestion = [\"cubic\", \"reno\"]";
-        About { endless_without: Some(&["bytes"]), example, ..About::TCP }
+        About { endless_without: Some(&["bytes"]), ..About::TCP }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.some_bytes(self.bytes)?;

@@ -1,7 +1,7 @@
 //! UDP at a constant rate.
 
 use super::prelude::*;
-use haltere_plan::app::MAX_DATAGRAM;
+use haltere_plan::headers::MAX_DATAGRAM;
 use haltere_plan::plan::CbrPlan;
 
 /// UDP at a constant rate.
@@ -22,7 +22,7 @@ pub struct Cbr {
 
 impl TrafficKind for Cbr {
     fn about() -> About {
-        About { example: "rate = \"1Mbit\"\npairs = [1]", ..About::PLAIN }
+        About::PLAIN
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.positive_rate(self.rate)?;

@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::defaults;
 use haltere_plan::plan::DurationDistribution;
 use haltere_units::Dur;
 use schemars::JsonSchema;
@@ -50,9 +51,7 @@ pub struct Normal {
     pub sd: Dur,
 }
 
-fn shape() -> f64 {
-    1.5
-}
+defaults! { shape: f64 = 1.5; }
 
 /// The default of intervals.
 pub(crate) fn a_second() -> Dur {

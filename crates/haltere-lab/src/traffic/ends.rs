@@ -1,6 +1,6 @@
 //! Between whom the flows of an entry run, and when: the keys that all kinds share.
 
-use crate::topology::kind::kind;
+use crate::keys::kind;
 use haltere_units::Dur;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,13 @@ use serde::{Deserialize, Serialize};
 pub struct Ends {
     /// Name of this entry in the results. If it is not given, it is the kind and the entry's place in the file, such as
     /// `bulk1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The pairs of hosts between which flows run: `all`, or their numbers from 1. A dumbbell has pairs. Not together
     /// with `from` and `to`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
     /// Name of the node that sends.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Name of the node that receives.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Flows for each pair, or from `from` to `to`.
     #[schemars(range(min = 1, max = 100_000))]
@@ -37,12 +33,10 @@ pub struct Ends {
     /// Each flow starts later by a time drawn uniformly from zero to this, with the random seed and the flow's name.
     pub jitter: Dur,
     /// When the flows stop. If it is not given, they stop at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Dur>,
     /// The DSCP of all packets, from 0 to 63: 46 is EF (expedited forwarding), 8 is CS1, 34 is AF41. If it is not
     /// given, it is 0. `ftp` marks its packets itself.
     #[schemars(range(max = 63))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
 }
 

@@ -3,14 +3,14 @@
 use super::draft::FlowDraft;
 use super::ends::{Direction, Ends, Pairs, Starts};
 use super::kind::{About, TrafficKind};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError, refuse_if};
 use crate::limits::{FLOWS, LONGEST};
 use crate::topology::network::NetworkDraft;
 use haltere_plan::plan::{DurationDistribution, FlowPlan};
 use haltere_plan::rng::Rng;
 use haltere_transport::TcpParams;
 use haltere_units::outside::{Origin, Outside};
-use haltere_units::{Bytes, Dur, Rate, Time};
+use haltere_units::{Bytes, Dur, ParamError, Rate, Time};
 use std::collections::HashSet;
 
 /// A traffic entry of an experiment on its network: what a kind may ask while it makes its plan.
@@ -19,8 +19,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) duration: Dur,
     /// TCP of every host, unless the entry says otherwise.
     pub(crate) hosts_tcp: &'a TcpParams,
-    /// The languages of mechanisms from outside the tree.
-    pub(crate) outside: &'a Outside,
+    /// Its mechanisms are asked whether they take their parameters, with those of these languages. `None`: they were asked
+    /// when the experiment was read.
+    pub(crate) checks: Option<&'a Outside>,
     pub(crate) network: &'a NetworkDraft,
     pub(crate) kind: &'a dyn TrafficKind,
     /// The nodes and times of its flows.
@@ -36,9 +37,15 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// What a part of a flow is made with to hear what it says of its parameters.
-    pub(crate) fn origin(&self) -> Origin {
-        Origin { seed: 0, outside: self.outside.clone() }
+    /// Makes a mechanism to see whether it takes its parameters, which are in the table `place`.
+    pub(crate) fn ask<T>(
+        &self,
+        place: impl FnOnce() -> String,
+        make: impl FnOnce(Origin) -> Result<T, ParamError>,
+    ) -> Result<(), ScenarioError> {
+        let Some(outside) = self.checks else { return Ok(()) };
+        make(Origin { seed: 0, outside: outside.clone() }).map_err(|e| Fault::param(place(), e))?;
+        Ok(())
     }
     pub(crate) fn check_label(&self, taken: &HashSet<String>) -> Result<(), ScenarioError> {
         let label = &self.label;
@@ -58,10 +65,7 @@ impl Entry<'_> {
         let pairs = kind.pairs(self)?;
         let count = ends.count.saturating_mul(kind.flows_of_a_pair());
         let total = pairs.len() as u64 * u64::from(count);
-        if total > FLOWS {
-            let rule = format!("such that there are at most {FLOWS} flows");
-            return Err(self.fault("count", rule, total).out_of_range());
-        }
+        refuse_if!(total > FLOWS, self.fault("count", format!("such that there are at most {FLOWS} flows"), total));
         self.check_times(total)?;
         let apps = kind.plan(self)?;
         let single = total == 1 && (ends.direction != Direction::Both || self.about.arrivals);
@@ -151,15 +155,10 @@ impl Entry<'_> {
         match (&ends.from, &ends.to) {
             (None, None) if !self.network.pairs.is_empty() => self.numbered_pairs(),
             (Some(from), Some(to)) => {
-                if ends.pairs.is_some() {
-                    let fault = self.fault("pairs", "left out beside `from` and `to`", "both");
-                    return Err(fault.out_of_range());
-                }
+                refuse_if!(ends.pairs.is_some(), self.fault("pairs", "left out beside `from` and `to`", "both"));
                 let a = self.network.node(from, &self.place, "from")?;
                 let b = self.network.node(to, &self.place, "to")?;
-                if a == b {
-                    return Err(self.fault("to", "another node than `from`", format!("`{to}`")).out_of_range());
-                }
+                refuse_if!(a == b, self.fault("to", "another node than `from`", format!("`{to}`")));
                 Ok(vec![(a, b)])
             }
             (from, _) => {

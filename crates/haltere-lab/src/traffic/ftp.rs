@@ -19,7 +19,6 @@ pub struct Ftp {
     pub files: Vec<Bytes>,
     /// Tasks at a time, to the end of the run. A task that is done is followed by one with a file drawn from `files`.
     /// If it is not given, each file is uploaded once, and all start together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub tasks: Option<u32>,
     /// Packets of tasks with files up to this are marked short (DSCP AF11), those of other tasks long (CS1).
@@ -27,18 +26,11 @@ pub struct Ftp {
     pub short: Bytes,
 }
 
-fn sixteen_kilobytes() -> Bytes {
-    Bytes::new(16_000)
-}
+defaults! { sixteen_kilobytes: Bytes = Bytes::new(16_000); }
 
 impl TrafficKind for Ftp {
     fn about() -> About {
-        About {
-            table: Some("tasks"),
-            without: &["dscp"],
-            example: "files = [\"10kB\", \"1MB\"]\ntasks = 2",
-            ..About::TCP
-        }
+        About { table: Some("tasks"), without: &["dscp"], ..About::TCP }
     }
     /// One for each file, or for each task at a time.
     fn flows_of_a_pair(&self) -> u32 {

@@ -9,15 +9,6 @@ use haltere_plan::sizes::SizeDistribution;
 /// With `pairs`, or `from` and `to`, each flow of a round runs between the hosts of another pair, and `direction` says
 /// which way. With `pairs` and `to`, the pairs' senders all send to that host. Without `pairs` and `from`, hosts drawn
 /// at random send to `to`, or to another host each round. Hosts are the nodes with one link.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "incast"
-/// senders = 4
-/// sizes = "64kB"
-/// pairs = "all"
-/// interval = "500ms"
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Incast {
@@ -29,11 +20,9 @@ pub struct Incast {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub senders: u32,
     /// Bytes of each flow, if all have the same size. Give `bytes` or `sizes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a
     /// table.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizesSpec>,
     /// From one round to the next.
     #[serde(default = "a_second")]
@@ -42,23 +31,19 @@ pub struct Incast {
     #[serde(default)]
     pub spread: Dur,
     /// The most rounds. If it is not given, they go on until `stop` or the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
 }
 
 impl TrafficKind for Incast {
     fn about() -> About {
-        let example = "senders = 3\nbytes = \"64kB\"\ninterval = \"500ms\"";
-        About { example, ..About::ARRIVALS }
+        About::ARRIVALS
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         Ok(Entry::stand_in(&self.between(entry)?))
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let (between, sizes) = (self.between(entry)?, self.sizes(entry)?);
-        if self.interval.is_zero() {
-            return Err(entry.fault("interval", "above zero", self.interval).out_of_range());
-        }
+        refuse_if!(self.interval.is_zero(), entry.fault("interval", "above zero", self.interval));
         if self.spread >= self.interval {
             let rule = format!("less than the {} from one round to the next", self.interval);
             return Err(entry.fault("spread", rule, self.spread).out_of_range());

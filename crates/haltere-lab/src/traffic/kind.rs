@@ -45,8 +45,6 @@ pub struct About {
     pub endless_without: Option<&'static [&'static str]>,
     /// What a sentence calls one of its flows, after the control and the kind.
     pub noun: &'static str,
-    /// An entry, as keys of TOML, for a dumbbell.
-    pub example: &'static str,
 }
 
 impl About {
@@ -61,7 +59,6 @@ impl About {
         without: &[],
         endless_without: None,
         noun: "flow",
-        example: "",
     };
     /// A kind of TCP flows.
     pub const TCP: About = About { tcp: true, ..About::PLAIN };

@@ -22,13 +22,11 @@ pub struct Multipath {
     #[serde(default)]
     pub multipath: MultipathParams,
     /// Rate at which the application writes. If it is not given, the application always has something to send.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Bytes of one write, if there is a rate.
     #[serde(default = "super::entry::packet")]
     pub packet: Bytes,
     /// Bytes in all. If it is not given, the stream never ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }
 
@@ -41,24 +39,16 @@ pub struct PathEnds {
     /// Name of the node that is the receiver's interface.
     pub to: String,
     /// When the subflow joins. If it is not given, it joins with the others. The first path cannot wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join: Option<Dur>,
     /// When the subflow leaves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave: Option<Dur>,
     /// From then on no packet passes. Neither end gets a signal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Dur>,
 }
 
 impl TrafficKind for Multipath {
     fn about() -> About {
-        About {
-            table: Some("paths"),
-            endless_without: Some(&["bytes", "rate"]),
-            example: "paths = [{ from = \"c1\", to = \"s1\" }, { from = \"c2\", to = \"s2\" }]\ncongestion = \"lia\"",
-            ..About::TCP
-        }
+        About { table: Some("paths"), endless_without: Some(&["bytes", "rate"]), ..About::TCP }
     }
     /// The nodes of the first path: between them the flow is shown.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
@@ -79,10 +69,9 @@ impl TrafficKind for Multipath {
         if tcp.len() != 1 {
             return Err(fault("congestion", "one for all subflows", format!("a list of {}", tcp.len())));
         }
-        self.multipath
-            .check(tcp[0].sender.mss)
-            .and_then(|()| Scheduler::new(&self.multipath.scheduler, &entry.origin()).map(drop))
-            .map_err(|e| Fault::param(format!("{}.multipath", entry.place), e).out_of_range())?;
+        let place = || format!("{}.multipath", entry.place);
+        entry.ask(place, |_| self.multipath.check(tcp[0].sender.mss))?;
+        entry.ask(place, |origin| Scheduler::new(&self.multipath.scheduler, &origin))?;
         for (name, bytes) in [("packet", Some(self.packet)), ("bytes", self.bytes)] {
             if bytes == Some(Bytes::ZERO) {
                 return Err(fault(name, "at least 1B", Bytes::ZERO.to_string()));

@@ -40,15 +40,13 @@ pub enum Phase {
 
 impl TrafficKind for OnOff {
     fn about() -> About {
-        About { example: "rate = \"2Mbit\"\non = { exponential = \"1s\" }", ..About::TCP }
+        About::TCP
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.payload("packet", self.packet, u64::from(u32::MAX))?;
         entry.writes(self.rate, self.packet)?;
         let (on, off) = (entry.duration("on", &self.on)?, entry.duration("off", &self.off)?);
-        if on == DurationDistribution::Constant(Dur::ZERO) {
-            return Err(entry.fault("on", "above zero", Dur::ZERO).out_of_range());
-        }
+        refuse_if!(on == DurationDistribution::Constant(Dur::ZERO), entry.fault("on", "above zero", Dur::ZERO));
         let (rate, chunk, begins_off) = (self.rate, self.packet, self.begin == Phase::Off);
         entry.tcp(&self.side, |tcp| OnOffPlan { tcp, rate, chunk, on, off, begins_off }.into())
     }

@@ -20,7 +20,7 @@ impl TrafficKind for Outside {
         About::TCP
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        make(&self.source, &entry.origin()).map_err(|e| Fault::param(entry.place.clone(), e).out_of_range())?;
+        entry.ask(|| entry.place.clone(), |origin| make(&self.source, &origin))?;
         entry.tcp(&self.side, |tcp| Box::new(OutsidePlan { tcp, source: self.source.clone() }).into())
     }
 }

@@ -14,18 +14,12 @@ pub struct Permutation {
     #[serde(flatten)]
     pub(crate) side: TcpSide,
     /// Bytes that each flow sends in all. If it is not given, a flow never ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }
 
 impl TrafficKind for Permutation {
     fn about() -> About {
-        About {
-            endless_without: Some(&["bytes"]),
-            without: &["pairs", "from", "to"],
-            example: "bytes = \"1MB\"",
-            ..About::TCP
-        }
+        About { endless_without: Some(&["bytes"]), without: &["pairs", "from", "to"], ..About::TCP }
     }
     /// One cycle through all hosts in a random order: each sends to the next.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {

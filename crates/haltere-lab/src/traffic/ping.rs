@@ -1,7 +1,7 @@
 //! ICMP echo requests and their replies.
 
 use super::prelude::*;
-use haltere_plan::app::MAX_DATAGRAM;
+use haltere_plan::headers::MAX_DATAGRAM;
 use haltere_plan::plan::PingPlan;
 
 /// ICMP echo requests and their replies: the round-trip time as users see it.
@@ -21,19 +21,14 @@ pub struct Ping {
     pub ecn: bool,
 }
 
-fn payload() -> Bytes {
-    Bytes::new(56)
-}
+defaults! { payload: Bytes = Bytes::new(56); }
 
 impl TrafficKind for Ping {
     fn about() -> About {
-        let example = "interval = \"100ms\"\npairs = [1]";
-        About { goodput: false, request_response: true, table: Some("pings"), example, ..About::PLAIN }
+        About { goodput: false, request_response: true, table: Some("pings"), ..About::PLAIN }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        if self.interval.is_zero() {
-            return Err(entry.fault("interval", "above zero", self.interval).out_of_range());
-        }
+        refuse_if!(self.interval.is_zero(), entry.fault("interval", "above zero", self.interval));
         if self.payload.as_u64() > MAX_DATAGRAM {
             let rule = format!("at most {MAX_DATAGRAM}B");
             return Err(entry.fault("payload", rule, self.payload).out_of_range());

@@ -9,14 +9,6 @@ use haltere_plan::plan::Pattern;
 /// With `pairs`, or `from` and `to`, each flow runs between the hosts of one pair, drawn at random: `direction` says
 /// which way. Without them, each flow runs between two hosts drawn at random. Hosts are the nodes with one link. Give
 /// `load` or `per_second`.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "poisson"
-/// sizes = "10kB"
-/// pairs = "all"
-/// load = 0.5
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Poisson {
@@ -30,20 +22,16 @@ pub struct Poisson {
     /// The part of the bottleneck that the flows' payload fills on average. The bottleneck is the link that fills
     /// first, of all links on the pairs' paths. With `direction = "both"` the load holds in each direction of a
     /// bottleneck that is alike in both. If hosts are drawn, `load` is the part of all hosts' links together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Prob>,
     /// Flows that arrive in a second, on average.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
     /// The most flows that arrive. If it is not given, flows arrive until `stop` or the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
 }
 
 impl TrafficKind for Poisson {
     fn about() -> About {
-        let example = "sizes = \"web_search\"\nload = 0.3";
-        About { example, ..About::ARRIVALS }
+        About::ARRIVALS
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         Ok(Entry::stand_in(&entry.between()?))

@@ -4,6 +4,7 @@ use super::ends::Ends;
 use super::entry::Entry;
 use super::kind::{About, TrafficKind};
 use crate::error::{FaultKind, ScenarioError};
+use crate::keys::defaults;
 use haltere_plan::app::program::{ProgramPlan, Ready};
 use haltere_plan::plan::AppPlan;
 use haltere_units::Dur;
@@ -22,15 +23,6 @@ use std::collections::BTreeMap;
 ///
 /// Known problems: retransmitted payload counts as goodput. Two entries between the same two hosts share that count,
 /// unless `ready` names the port of each.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "program"
-/// pairs = [1]
-/// server = ["iperf3", "-s"]
-/// client = ["iperf3", "-c", "{to}", "-t", "5", "-J"]
-/// ready = { port = 5201 }
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Program {
@@ -77,16 +69,14 @@ pub enum ReadySpec {
     },
 }
 
-fn soon() -> ReadySpec {
-    ReadySpec::After(Dur::from_ms(200))
-}
+defaults! { soon: ReadySpec = ReadySpec::After(Dur::from_ms(200)); }
 
 /// The longest time for which a run waits for a server.
 const PATIENCE: Dur = Dur::from_secs(60);
 
 impl TrafficKind for Program {
     fn about() -> About {
-        About { table: Some("programs"), noun: "program", example: "client = [\"true\"]", ..About::PLAIN }
+        About { table: Some("programs"), noun: "program", ..About::PLAIN }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         for (name, words) in [("client", &self.client), ("server", &self.server)] {

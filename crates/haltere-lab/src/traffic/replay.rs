@@ -18,15 +18,6 @@ use std::path::Path;
 ///
 /// Known problems: the flows of a capture were as long as their own congestion made them; here only their starts and
 /// sizes count.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "replay"
-/// flows = [
-///     { start = "0s", from = "c1", to = "s1", size = "20kB" },
-///     { start = "500ms", from = "s2", to = "c2", size = "1MB" },
-/// ]
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Replay {
@@ -45,12 +36,6 @@ pub struct Replay {
 }
 
 /// A flow that is replayed.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "replay"
-/// flows = [{ start = "0s", from = "c1", to = "s1", size = "20kB" }]
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayedFlow {
     /// When it starts, from the entry's start.
@@ -65,12 +50,8 @@ pub struct ReplayedFlow {
 
 impl TrafficKind for Replay {
     fn about() -> About {
-        let example = r#"flows = [
-    { start = "0s", from = "c1", to = "s1", size = "20kB" },
-    { start = "10ms", from = "s2", to = "c2", size = "50kB" },
-]"#;
         let without = &["pairs", "from", "to", "count", "direction", "jitter", "stagger"];
-        About { without, example, ..About::ARRIVALS }
+        About { without, ..About::ARRIVALS }
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         match self.arrivals(entry)?.first() {
@@ -100,13 +81,8 @@ impl Replay {
             let place = format!("{}.flows[{i}]", entry.place);
             let node = |name: &str, key| entry.network.node(name, &place, key);
             let (from, to) = (node(&flow.from, "from")?, node(&flow.to, "to")?);
-            if from == to {
-                let got = format!("`{}`", flow.to);
-                return Err(Fault::new(&place, "to", "another node than `from`", got).out_of_range());
-            }
-            if flow.size == Bytes::ZERO {
-                return Err(Fault::new(&place, "size", "at least 1B", flow.size).out_of_range());
-            }
+            refuse_if!(from == to, Fault::new(&place, "to", "another node than `from`", format!("`{}`", flow.to)));
+            refuse_if!(flow.size == Bytes::ZERO, Fault::new(&place, "size", "at least 1B", flow.size));
             flows.push(FlowArrival { at: Time::ZERO + flow.start, from, to, bytes: flow.size });
         }
         flows.sort_by_key(|flow| flow.at);

@@ -12,15 +12,6 @@ use haltere_plan::plan::RpcPlan;
 /// `completions` has the time of each call, from the request to the last byte of the response.
 ///
 /// Known problems: a long response delays those behind it on the same connection; the server takes no time to answer.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "rpc"
-/// pairs = "all"
-/// response = "32kB"
-/// outstanding = 4
-/// think = { exponential = "10ms" }
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Rpc {
@@ -45,30 +36,16 @@ pub struct Rpc {
     pub think: DurationSpec,
 }
 
-fn request() -> SizesSpec {
-    SizesSpec::Fixed(Bytes::new(100))
-}
-fn response() -> SizesSpec {
-    SizesSpec::Fixed(Bytes::new(1000))
-}
-fn one() -> u32 {
-    1
-}
-fn no_time() -> DurationSpec {
-    DurationSpec::Constant(Dur::ZERO)
+defaults! {
+    request: SizesSpec = SizesSpec::Fixed(Bytes::new(100));
+    response: SizesSpec = SizesSpec::Fixed(Bytes::new(1000));
+    one: u32 = 1;
+    no_time: DurationSpec = DurationSpec::Constant(Dur::ZERO);
 }
 
 impl TrafficKind for Rpc {
     fn about() -> About {
-        let example = "response = \"10kB\"\noutstanding = 2";
-        About {
-            request_response: true,
-            completions: true,
-            table: Some("completions"),
-            noun: "caller",
-            example,
-            ..About::TCP
-        }
+        About { request_response: true, completions: true, table: Some("completions"), noun: "caller", ..About::TCP }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let request = entry.sizes("request", &self.request)?;

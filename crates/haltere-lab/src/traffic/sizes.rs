@@ -13,14 +13,6 @@ use std::path::Path;
 
 /// A distribution of sizes: one size for all, the name of a published distribution, a law with its parameters, or a
 /// table.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "poisson"
-/// sizes = "10kB"
-/// pairs = "all"
-/// load = 0.5
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SizesSpec {
@@ -38,14 +30,6 @@ pub enum SizesSpec {
 /// `{ kind = "pareto", mean, shape }`. `mean` is the mean in bytes. `sigma` is the standard deviation of the natural
 /// logarithm, above 0 and at most 10; the median is the mean times exp(-sigma^2 / 2). `shape` is above 1, so that the
 /// mean exists; up to 2 the variance is infinite, and a run's own mean may be far from `mean`.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "poisson"
-/// sizes = { kind = "lognormal", mean = "30kB", sigma = 1.5 }
-/// pairs = "all"
-/// load = 0.5
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SizeLaw {

@@ -1,12 +1,12 @@
 //! The TCP of the flows of an entry: the keys, and the plan of both endpoints.
 
 use super::entry::Entry;
-use crate::build::verify;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, ScenarioError};
 use crate::scenario::overrides::Overrides;
-use haltere_congestion::CongestionParams;
+use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_plan::plan::TcpPlan;
 use haltere_transport::TcpParams;
+use haltere_units::outside::Origin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,7 +19,6 @@ pub struct TcpSide {
     /// pair get the same.
     pub congestion: Controls,
     /// Both ends use ECN, or do not. If it is not given, `[tcp]` says.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
     /// What is different from `[tcp]` at both ends.
     #[serde(skip_serializing_if = "Overrides::is_empty")]
@@ -65,11 +64,10 @@ impl Controls {
 impl Entry<'_> {
     /// One plan for each congestion control of `side`. Checks all parameters of TCP.
     pub(crate) fn tcp<T>(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> T) -> Result<Vec<T>, ScenarioError> {
-        let bug = |e| self.fault("tcp", "what the schema says", e).hint("this is a bug of Haltere").bug();
         let mut base = self.hosts_tcp.clone();
         base.ecn = side.ecn.unwrap_or(base.ecn);
-        let sender = side.tcp.apply(&base).map_err(bug)?;
-        let receiver = side.receiver.apply(&sender).map_err(bug)?;
+        let sender = side.tcp.apply(&base, &self.place)?;
+        let receiver = side.receiver.apply(&sender, &self.place)?;
         let controls = side.congestion.all();
         for (i, control) in controls.iter().enumerate() {
             let name = if controls.len() == 1 { "congestion".into() } else { format!("congestion[{i}]") };
@@ -119,9 +117,14 @@ impl Entry<'_> {
             } else {
                 "tcp".into()
             };
-            Fault::param(place, e).out_of_range()
+            Fault::param(place, e)
         })?;
-        verify::control(control, tcp, self.outside)
-            .map_err(|e| Fault::param(format!("{}.{name}", self.place), e).out_of_range())
+        let initial_window = tcp.mss * u64::from(tcp.initial_window);
+        self.ask(
+            || format!("{}.{name}", self.place),
+            |Origin { seed, outside }| {
+                Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed, outside })
+            },
+        )
     }
 }

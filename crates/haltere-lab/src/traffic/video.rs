@@ -15,14 +15,6 @@ use haltere_plan::plan::VideoPlan;
 ///
 /// Known problems: every segment of a bitrate has the same size; the player never leaves before `stop`; a video has no
 /// end.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "video"
-/// pairs = "all"
-/// ladder = ["1Mbit", "2500kbit", "5Mbit", "8Mbit"]
-/// segment = "2s"
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Video {
@@ -43,34 +35,25 @@ pub struct Video {
     #[serde(default = "buffer")]
     pub buffer: Dur,
     /// With at most so much in the buffer, the lowest bitrate is asked for. If it is not given, 3/8 of the buffer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservoir: Option<Dur>,
     /// From the reservoir on, the playing time over which the bitrate grows from the lowest to the highest. If it is
     /// not given, it ends at 9/10 of the buffer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cushion: Option<Dur>,
 }
 
-fn segment() -> Dur {
-    Dur::from_secs(4)
-}
-fn ladder() -> Vec<Rate> {
-    [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5000].map(|kbit| Rate::from_bps(kbit * 1000)).into()
-}
-fn buffer() -> Dur {
-    Dur::from_secs(30)
+defaults! {
+    segment: Dur = Dur::from_secs(4);
+    ladder: Vec<Rate> = [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5000].map(|kbit| Rate::from_bps(kbit * 1000)).into();
+    buffer: Dur = Dur::from_secs(30);
 }
 
 impl TrafficKind for Video {
     fn about() -> About {
-        let example = "segment = \"500ms\"\nbuffer = \"2s\"";
-        About { request_response: true, table: Some("segments"), noun: "viewer", example, ..About::TCP }
+        About { request_response: true, table: Some("segments"), noun: "viewer", ..About::TCP }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let (segment, buffer) = (self.segment, self.buffer);
-        if segment < Dur::from_ms(10) {
-            return Err(entry.fault("segment", "at least 10ms", segment).out_of_range());
-        }
+        refuse_if!(segment < Dur::from_ms(10), entry.fault("segment", "at least 10ms", segment));
         if buffer < segment.saturating_add(segment) {
             let rule = format!("at least two segments of {segment}");
             return Err(entry.fault("buffer", rule, buffer).out_of_range());

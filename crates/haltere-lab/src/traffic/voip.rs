@@ -16,14 +16,6 @@ use haltere_plan::plan::VoipPlan;
 ///
 /// Known problems: losses count as random, though a full queue drops packets in bursts. The playout buffer does not
 /// adapt.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "voip"
-/// pairs = [1]
-/// direction = "both"
-/// codec = "g711"
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Voip {
@@ -49,21 +41,17 @@ pub enum Codec {
     G729a,
 }
 
-fn playout() -> Dur {
-    Dur::from_ms(60)
-}
+defaults! { playout: Dur = Dur::from_ms(60); }
 
 /// Bytes of an RTP header (RFC 3550).
 const RTP_HEADER: u64 = 12;
 
 impl TrafficKind for Voip {
     fn about() -> About {
-        About { table: Some("voices"), noun: "call", example: "pairs = [1]\ndirection = \"both\"", ..About::PLAIN }
+        About { table: Some("voices"), noun: "call", ..About::PLAIN }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        if self.playout > Dur::from_secs(10) {
-            return Err(entry.fault("playout", "at most 10s", self.playout).out_of_range());
-        }
+        refuse_if!(self.playout > Dur::from_secs(10), entry.fault("playout", "at most 10s", self.playout));
         // Of the codec: bytes of a packet, the delay of a frame and of what is read in advance, Ie and Bpl.
         let (bytes, delay, impairment, robustness) = match self.codec {
             Codec::G711 => (160, Dur::from_ms(20), 0.0, 25.1),

@@ -17,15 +17,6 @@ use haltere_plan::plan::WebPlan;
 ///
 /// Known problems: there is no TLS, no HTTP/2 and no HTTP/3; all objects come from one server, which takes no time to
 /// answer.
-///
-/// ```toml
-/// [[traffic]]
-/// kind = "web"
-/// pairs = "all"
-/// count = 5
-/// objects = [10, 60]
-/// think = { exponential = "2s" }
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Web {
@@ -65,18 +56,14 @@ pub enum ObjectsSpec {
     Between(#[schemars(inner(range(min = 1, max = 100_000)))] [u32; 2]),
 }
 
-fn objects() -> ObjectsSpec {
-    ObjectsSpec::Fixed(70)
-}
+defaults! { objects: ObjectsSpec = ObjectsSpec::Fixed(70); }
 /// 70 objects of 37 kB are a page of 2.6 MB.
 fn sizes() -> SizesSpec {
     SizesSpec::Law(SizeLaw::Lognormal { mean: Bytes::new(37_000), sigma: 1.318 })
 }
-fn request() -> Bytes {
-    Bytes::new(400)
-}
-fn connections() -> u32 {
-    6
+defaults! {
+    request: Bytes = Bytes::new(400);
+    connections: u32 = 6;
 }
 fn think() -> DurationSpec {
     DurationSpec::RandomDuration(RandomDuration::Pareto(Pareto { mean: Dur::from_secs(3), shape: 1.5 }))
@@ -84,8 +71,7 @@ fn think() -> DurationSpec {
 
 impl TrafficKind for Web {
     fn about() -> About {
-        let example = "objects = 5\nsizes = \"20kB\"\nthink = \"100ms\"";
-        About { request_response: true, completions: true, table: Some("pages"), noun: "user", example, ..About::TCP }
+        About { request_response: true, completions: true, table: Some("pages"), noun: "user", ..About::TCP }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         let objects = match self.objects {

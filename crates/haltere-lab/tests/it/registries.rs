@@ -1,6 +1,7 @@
 //! Every entry of the registries of traffic kinds and topologies keeps what it says of itself, and networks are drawn
 //! as they are.
 
+use haltere_lab::schema::example;
 use haltere_lab::{Drawing, Scenario, Topology, Traffic};
 use haltere_units::Dur;
 use serde_json::json;
@@ -27,6 +28,13 @@ fn ends(drawing: &Drawing) -> Vec<(&str, &str, usize)> {
     drawing.links.iter().map(|l| (l.from.as_str(), l.to.as_str(), l.count)).collect()
 }
 
+/// The example of a topology, with one flow if it has none.
+fn with_topology(name: &str) -> String {
+    let example = example("topologies", name).expect("a topology of the registry");
+    let traffic = if example.contains("[[traffic]]") { "" } else { "[[traffic]]\nkind = \"bulk\"\n" };
+    format!("duration = \"1s\"\n{example}\n{traffic}")
+}
+
 /// The keys of a traffic kind, from the schema.
 fn keys_of(kind: &str) -> BTreeSet<String> {
     let traffic = &haltere_lab::schema::schema()["$defs"]["Traffic"];
@@ -40,7 +48,13 @@ fn keys_of(kind: &str) -> BTreeSet<String> {
 fn every_traffic_kind_plans_its_example_and_is_what_it_says() {
     for name in Traffic::NAMES {
         let about = Traffic::about(name).expect("a kind of the registry");
-        let scenario = read(&format!("{DUMBBELL}[[traffic]]\nkind = \"{name}\"\n{}\n", about.example));
+        let example = example("traffic", name).expect("an example");
+        // The dumbbell, or a topology of the example's own.
+        let scenario = read(&if example.contains("[topology") {
+            format!("duration = \"1s\"\n{example}\n")
+        } else {
+            format!("{DUMBBELL}{example}\n")
+        });
         assert_eq!(scenario.filled()["traffic"][0]["kind"], json!(name), "the file's name is the kind's");
         let plan = scenario.plan(1).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(!plan.flows.is_empty(), "{name} has no flows");
@@ -73,8 +87,7 @@ fn every_discipline_refuses_an_unknown_parameter() {
 #[test]
 fn every_topology_builds_its_example_and_draws_every_node() {
     for name in Topology::NAMES {
-        let example = Topology::example(name).expect("a topology of the registry");
-        let scenario = read(&format!("duration = \"1s\"\n{example}"));
+        let scenario = read(&with_topology(name));
         assert!(scenario.filled()["topology"].get(name).is_some(), "the file's name is the topology's: {name}");
         let plan = scenario.plan(1).unwrap_or_else(|e| panic!("{name}: {e}"));
         let drawing = scenario.drawing().unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -142,8 +155,8 @@ fn alike_hosts_of_a_graph_are_drawn_as_one_and_others_for_themselves() {
 
 #[test]
 fn a_fat_tree_is_drawn_as_its_tiers() {
-    let text = format!("duration = \"1s\"\n{}", Topology::example("fat_tree").expect("an example"));
-    let tiers: Vec<_> = drawing(&text).nodes.into_iter().map(|n| (n.group, n.count, n.layer)).collect();
+    let tiers: Vec<_> =
+        drawing(&with_topology("fat_tree")).nodes.into_iter().map(|n| (n.group, n.count, n.layer)).collect();
     let expected = [("core", 4, 3), ("agg", 8, 2), ("edge", 8, 1), ("h", 16, 0)];
     assert_eq!(tiers, expected.map(|(group, count, layer)| (Some(group), count, Some(layer))));
 }

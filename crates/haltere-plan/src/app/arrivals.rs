@@ -1,11 +1,7 @@
 //! TCP flows of limited size between several hosts, which start and end during the run.
 
-use super::{App, TcpPlan};
-use crate::sizes::SizeDistribution;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use haltere_units::{Bytes, Dur, Time};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use alloc::vec;
 
 /// TCP flows that start during the run. The ends of the plan's own flow count for nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +10,7 @@ pub struct ArrivalsPlan {
     pub tcp: TcpPlan,
     /// The nodes between which they run.
     pub between: Between,
-    /// When they start.
+    /// The arrival process: when flows start.
     pub pattern: Pattern,
     /// How large they are.
     pub sizes: SizeDistribution,
@@ -34,17 +30,17 @@ pub enum Between {
 /// A flow that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FlowArrival {
-    /// When.
+    /// When its first byte is written.
     pub at: Time,
     /// Index of the node that sends.
     pub from: usize,
     /// Index of the node that receives.
     pub to: usize,
-    /// Bytes of payload.
+    /// Bytes of payload that it sends in all.
     pub bytes: Bytes,
 }
 
-/// When flows start.
+/// The rule by which flows arrive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Pattern {
     /// After exponentially distributed times with this mean.
@@ -78,6 +74,23 @@ impl Pattern {
     }
 }
 
+impl ArrivalsPlan {
+    /// The nodes that may send and the nodes that may receive, each once.
+    pub fn sides(&self) -> (Vec<usize>, Vec<usize>) {
+        let (mut from, mut to): (Vec<usize>, Vec<usize>) = match (&self.pattern, &self.between) {
+            (Pattern::Replay(flows), _) => flows.iter().map(|flow| (flow.from, flow.to)).unzip(),
+            (Pattern::Incast { to: Some(to), .. }, Between::Hosts(hosts)) => (hosts.to_vec(), vec![*to]),
+            (_, Between::Hosts(hosts)) => (hosts.to_vec(), hosts.to_vec()),
+            (_, Between::Pairs(pairs)) => pairs.iter().copied().unzip(),
+        };
+        for nodes in [&mut from, &mut to] {
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
+        (from, to)
+    }
+}
+
 impl App for ArrivalsPlan {
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
@@ -85,7 +98,7 @@ impl App for ArrivalsPlan {
     fn arrivals(&self) -> Option<&ArrivalsPlan> {
         Some(self)
     }
-    /// The pairs. Of drawn hosts, each sends to another halfway round the list: this stands for all pairs.
+    /// The pairs. If hosts are drawn, one pair a host represents all: each host with the one halfway round the list.
     fn ends(&self, _from: usize, _to: usize) -> Vec<(usize, usize)> {
         match &self.between {
             Between::Hosts(hosts) => {

@@ -1,17 +1,15 @@
-//! UDP at a constant rate, which nobody answers.
+//! UDP at a constant rate, without replies.
 
-use super::{App, Protocol};
-use haltere_units::{Bytes, Rate};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A source at a constant bit rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CbrPlan {
-    /// Payload rate.
+    /// Payload bits sent in a second.
     pub rate: Rate,
     /// Payload bytes of a packet.
     pub packet: Bytes,
-    /// Packets are ECN-capable.
+    /// Packets carry ECT(0), so a queue may mark them.
     pub ecn: bool,
 }
 

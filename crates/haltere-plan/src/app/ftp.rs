@@ -1,16 +1,13 @@
 //! Files uploaded by FTP, one task after the other.
 
-use super::{App, TcpPlan};
-use alloc::sync::Arc;
-use haltere_units::Bytes;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// Files uploaded by FTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FtpPlan {
     /// Endpoints of every connection.
     pub tcp: TcpPlan,
-    /// Which files.
+    /// Which files are uploaded, and how often.
     pub work: Work,
     /// Packets of tasks with files up to this are marked short, the others long.
     pub short: Bytes,
@@ -25,8 +22,4 @@ pub enum Work {
     Loop(Arc<[Bytes]>),
 }
 
-impl App for FtpPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
-}
+tcp_app!(FtpPlan);

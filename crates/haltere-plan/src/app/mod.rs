@@ -5,95 +5,16 @@
 //! endpoints are, whether its flows arrive during the run. A world matches on [`AppPlan`] in one place only, where it
 //! makes what runs the flow.
 
+mod kind;
+mod prelude;
+
+pub use kind::{App, Protocol, TcpPlan, is_over, positive_span};
+
 use crate::fault::Fault;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::sync::Arc;
-use alloc::vec;
-use alloc::vec::Vec;
-use core::fmt;
 use core::ops::Deref;
-use haltere_congestion::CongestionParams;
-use haltere_transport::TcpParams;
-use haltere_units::{Dur, ParamError, Time};
 use serde::{Deserialize, Serialize};
-
-/// What the contract must know of the plan of a traffic kind.
-pub trait App: fmt::Debug {
-    /// The protocol that its packets carry above IP, if it does not use TCP.
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
-    /// The TCP endpoints of its flows, if it uses TCP.
-    fn tcp(&self) -> Option<&TcpPlan> {
-        None
-    }
-    /// The arrival process, if its flows arrive during the run.
-    fn arrivals(&self) -> Option<&arrivals::ArrivalsPlan> {
-        None
-    }
-    /// The paths, if one flow uses several interfaces of its hosts. The first is the flow's own.
-    fn paths(&self) -> &[multipath::PathPlan] {
-        &[]
-    }
-    /// The nodes between which it sends, given the flow's own: the laboratory checks their paths and takes round-trip
-    /// times from them.
-    fn ends(&self, from: usize, to: usize) -> Vec<(usize, usize)> {
-        vec![(from, to)]
-    }
-    /// The receiver sends packets, too: acknowledgements or replies.
-    fn has_replies(&self) -> bool {
-        true
-    }
-    /// It delivers payload, so its goodput means something.
-    fn has_goodput(&self) -> bool {
-        true
-    }
-    /// Its flows, or the responses to its requests, are rows of [`Record::completions`](crate::Record::completions).
-    fn has_completions(&self) -> bool {
-        self.arrivals().is_some()
-    }
-    /// The name of its traffic kind, if it differs from the name in the registry.
-    fn kind_of_entry(&self) -> Option<&'static str> {
-        None
-    }
-    /// The trait object of this plan.
-    fn as_app(&self) -> &(dyn App + 'static)
-    where
-        Self: Sized + 'static,
-    {
-        self
-    }
-}
-
-/// The largest payload of a UDP datagram or an ICMP echo over IPv4: 65,535 bytes less 20 of IPv4 and 8 of UDP or ICMP.
-pub const MAX_DATAGRAM: u64 = 65_507;
-
-/// A protocol above IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// ICMP, which has no ports.
-    Icmp,
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-}
-
-impl Protocol {
-    /// Its number in the IP header.
-    pub fn number(self) -> u8 {
-        match self {
-            Protocol::Icmp => 1,
-            Protocol::Tcp => 6,
-            Protocol::Udp => 17,
-        }
-    }
-    /// Its header has ports.
-    pub fn has_ports(self) -> bool {
-        self != Protocol::Icmp
-    }
-}
 
 macro_rules! apps {
     ($($variant:ident, $module:ident, $plan:ty);+ $(;)?) => {
@@ -155,39 +76,10 @@ pub fn unknown_to_world(place: &str, world: &str, known: &[&str], app: &AppPlan)
     Fault::new(place, "kind", rule, format!("`{}`", app.kind()))
 }
 
-/// A duration after which something is done again, which cannot be zero.
-pub fn positive_span(name: &'static str, span: Dur) -> Result<Dur, ParamError> {
-    if span.is_zero() { Err(ParamError::new(name, "above zero", span)) } else { Ok(span) }
-}
-
-/// True if an application that stops at `stop` no longer sends at `now`.
-pub fn is_over(stop: Option<Time>, now: Time) -> bool {
-    stop.is_some_and(|stop| now >= stop)
-}
-
-/// Both endpoints of a TCP flow. The flows of one entry share their parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TcpPlan {
-    /// The sender's congestion control.
-    pub congestion: Arc<CongestionParams>,
-    /// The sender's endpoint.
-    pub sender: Arc<TcpParams>,
-    /// The receiver's endpoint.
-    pub receiver: Arc<TcpParams>,
-}
-
-impl TcpPlan {
-    /// Two endpoints with the same parameters.
-    pub fn alike(congestion: impl Into<Arc<CongestionParams>>, host: impl Into<Arc<TcpParams>>) -> TcpPlan {
-        let (congestion, sender) = (congestion.into(), host.into());
-        TcpPlan { congestion, receiver: sender.clone(), sender }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haltere_units::Bytes;
+    use haltere_units::{Bytes, Dur};
 
     #[test]
     fn every_kind_has_a_name_of_its_own() {

@@ -1,17 +1,14 @@
 //! Multipath TCP: one stream over several paths.
 
-use super::{App, TcpPlan};
-use alloc::vec::Vec;
+use super::prelude::*;
 use haltere_transport::multipath::MultipathParams;
-use haltere_units::{Bytes, Rate, Time};
-use serde::{Deserialize, Serialize};
 
 /// A stream over several paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultipathPlan {
     /// Endpoints of every subflow.
     pub tcp: TcpPlan,
-    /// The connection.
+    /// Scheduler, correlators and buffers of the connection.
     pub multipath: MultipathParams,
     /// The paths in the order of joining; the first is the flow's own.
     pub paths: Vec<PathPlan>,
@@ -32,16 +29,14 @@ pub struct PathPlan {
     pub to: usize,
     /// When its subflow joins; `None`: with the others.
     pub join: Option<Time>,
-    /// When it leaves.
+    /// When its subflow leaves; `None`: with the connection.
     pub leave: Option<Time>,
     /// From when on nothing passes.
     pub cut: Option<Time>,
 }
 
-impl App for MultipathPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
+tcp_app! {
+    MultipathPlan;
     fn paths(&self) -> &[PathPlan] {
         &self.paths
     }

@@ -1,14 +1,11 @@
 //! TCP: an application that writes at a rate while it is on.
 
-use super::{App, TcpPlan};
-use crate::rng::DurationDistribution;
-use haltere_units::{Bytes, Rate};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
-/// An on-off source.
+/// An application that writes at a rate, and is silent in between.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnOffPlan {
-    /// Both endpoints.
+    /// The TCP of both endpoints.
     pub tcp: TcpPlan,
     /// The rate at which it writes while on.
     pub rate: Rate,
@@ -22,8 +19,4 @@ pub struct OnOffPlan {
     pub begins_off: bool,
 }
 
-impl App for OnOffPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
-}
+tcp_app!(OnOffPlan);

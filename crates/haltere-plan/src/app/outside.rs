@@ -3,30 +3,25 @@
 //! A source says what the application of a TCP flow writes, and when. It is asked by the same events as the sources of
 //! the simulator.
 
-use super::{App, TcpPlan};
+use super::prelude::*;
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use haltere_transport::Connection;
+use haltere_units::ParamError;
 use haltere_units::outside::{About, Location, Origin};
-use haltere_units::{ParamError, Time};
-use serde::{Deserialize, Serialize};
 
 pub use haltere_units::outside::Params;
 
 /// A source from outside the tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutsidePlan {
-    /// Both endpoints.
+    /// The TCP of both endpoints.
     pub tcp: TcpPlan,
     /// The source and its parameters.
     pub source: Params,
 }
 
-impl App for OutsidePlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
-}
+tcp_app!(OutsidePlan);
 
 /// Makes the sources of one language.
 pub trait Maker: Send + Sync {

@@ -1,17 +1,15 @@
 //! ICMP echo requests and their replies.
 
-use super::{App, Protocol};
-use haltere_units::{Bytes, Dur};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// Echo requests at an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PingPlan {
-    /// Time between requests.
+    /// Time from one request to the next.
     pub interval: Dur,
     /// Payload bytes of a request.
     pub payload: Bytes,
-    /// Packets are ECN-capable.
+    /// Packets carry ECT(0), so a queue may mark them.
     pub ecn: bool,
 }
 

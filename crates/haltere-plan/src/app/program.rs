@@ -1,16 +1,13 @@
 //! A program of the machine: a client on one host, and a server on the other.
 
-use super::{App, Protocol};
+use super::prelude::*;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
-use haltere_units::Dur;
-use serde::{Deserialize, Serialize};
 
 /// A client program and, if it needs one, its server.
 ///
-/// In arguments and environment `{from}` and `{to}` stand for the addresses of the client's and the server's host, `{seed}` for the random
-/// seed of the run, and `{out}` for a folder of the program's own.
+/// In arguments and environment, `{from}` and `{to}` stand for the addresses of the client's and the server's host,
+/// `{seed}` for the random seed of the run, and `{out}` for a folder of the program's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProgramPlan {
     /// The client's name and arguments.

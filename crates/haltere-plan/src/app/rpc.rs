@@ -1,9 +1,6 @@
 //! TCP: requests and their responses, a fixed number at a time.
 
-use super::{App, TcpPlan};
-use crate::rng::DurationDistribution;
-use crate::sizes::SizeDistribution;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A caller and a server. The server is the flow's sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,10 +17,8 @@ pub struct RpcPlan {
     pub think: DurationDistribution,
 }
 
-impl App for RpcPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
+tcp_app! {
+    RpcPlan;
     fn has_completions(&self) -> bool {
         true
     }

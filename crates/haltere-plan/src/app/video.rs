@@ -1,9 +1,6 @@
 //! TCP: a player of adaptive video.
 
-use super::{App, TcpPlan};
-use alloc::sync::Arc;
-use haltere_units::{Dur, Rate};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A player and a server. The server is the flow's sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,8 +19,4 @@ pub struct VideoPlan {
     pub cushion: Dur,
 }
 
-impl App for VideoPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
-}
+tcp_app!(VideoPlan);

@@ -1,8 +1,6 @@
 //! UDP: one direction of a telephone call.
 
-use super::{App, Protocol};
-use haltere_units::{Bytes, Dur};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A voice source and its listener.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

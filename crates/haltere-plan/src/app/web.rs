@@ -1,10 +1,6 @@
 //! TCP: somebody who fetches web pages, one after the other.
 
-use super::{App, TcpPlan};
-use crate::rng::DurationDistribution;
-use crate::sizes::SizeDistribution;
-use haltere_units::Bytes;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
 
 /// A user and a server. The server is the flow's sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,10 +19,8 @@ pub struct WebPlan {
     pub think: DurationDistribution,
 }
 
-impl App for WebPlan {
-    fn tcp(&self) -> Option<&TcpPlan> {
-        Some(&self.tcp)
-    }
+tcp_app! {
+    WebPlan;
     fn has_completions(&self) -> bool {
         true
     }

@@ -45,7 +45,6 @@ impl Call {
 /// What is asked on a connection and is not answered.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// The oldest first.
     open: VecDeque<Call>,
     /// Of requests and of responses, what their writer's socket has not taken.
     unwritten: [u64; 2],
@@ -63,10 +62,6 @@ impl Calls {
     /// Nothing more will be asked.
     pub fn close(&mut self) {
         self.closing = true;
-    }
-    /// Nothing more will be asked: see [`close`](Calls::close).
-    pub fn is_closing(&self) -> bool {
-        self.closing
     }
     /// What is not answered, the oldest first.
     pub fn open(&self) -> impl Iterator<Item = &Call> {
@@ -91,7 +86,7 @@ impl Calls {
             self.unwritten[SERVER] += call.response;
         }
     }
-    /// The client has read so many bytes. `done` hears of every response that ends in them.
+    /// The client has read so many bytes. `done` is called for every response that ends in them.
     pub fn read(&mut self, mut bytes: u64, mut done: impl FnMut(Call)) {
         while let Some(call) = self.open.front_mut().filter(|_| bytes > 0) {
             let part = bytes.min(call.response_left);

@@ -1,8 +1,8 @@
 //! Requests and responses over TCP: what the closed-loop kinds (`rpc`, `video`, `web`) ask for, and when.
 //!
-//! The asker is the flow's receiver and opens connections. The answerer is the flow's sender: so the data of responses
-//! goes the way that data goes in every other kind. A kind is one [`Client`], a state machine that every world runs. A
-//! world has the [`Connections`]: it moves bytes, and asks [`Calls`] which of them are whose.
+//! The client is the flow's receiver and opens connections. The server is the flow's sender, so responses travel in the
+//! direction in which data travels in every other kind. A kind is one [`Client`], a state machine that every world runs. A
+//! world has the [`Connections`]: it moves bytes, and [`Calls`] says to which request or response they belong.
 //!
 //! Model: a request is written at once, and answered at once when all of it has been read. Several requests may be in
 //! flight on a connection; they are answered in order. A connection that gives up (too many retransmissions) is opened
@@ -25,7 +25,7 @@ use haltere_units::{Bytes, Time};
 
 /// The connections of a flow, as its client sees them.
 pub trait Connections {
-    /// The time.
+    /// The present time of the run.
     fn now(&self) -> Time;
     /// Opens a connection to that port of the server, in a world whose servers have ports of their own. Returns its
     /// number.
@@ -38,11 +38,11 @@ pub trait Connections {
     fn wake(&mut self, at: Time);
 }
 
-/// What asks.
+/// The side that sends requests: a state machine that opens connections and asks.
 pub trait Client: Debug {
     /// Every answer is a row of the table `completions`.
     const COMPLETIONS: bool = false;
-    /// The flow starts.
+    /// The flow starts: it opens connections and asks.
     fn start(&mut self, on: &mut impl Connections);
     /// A time for which it asked with [`Connections::wake`] has come.
     fn wake(&mut self, on: &mut impl Connections);
@@ -59,6 +59,6 @@ pub trait Client: Debug {
 pub struct Answer {
     /// The connection on which it came.
     pub connection: usize,
-    /// Its bytes.
+    /// Bytes of the response.
     pub bytes: u64,
 }

@@ -8,7 +8,7 @@ use crate::ports::FIRST_SERVER;
 use crate::rng::Rng;
 use haltere_units::{ParamError, Time};
 
-/// Who calls.
+/// The caller: it keeps a fixed number of calls open.
 #[derive(Debug)]
 pub struct Caller {
     plan: RpcPlan,

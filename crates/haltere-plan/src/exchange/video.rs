@@ -19,7 +19,7 @@ const SERVER_PORT: u16 = 443;
 /// Bytes of a request.
 const REQUEST: Bytes = Bytes::new(400);
 
-/// Who watches.
+/// A player: it fetches segments and plays them from its buffer.
 #[derive(Debug)]
 pub struct Player {
     plan: VideoPlan,
@@ -82,7 +82,6 @@ impl Player {
             done: Vec::new(),
         })
     }
-    /// Plays until `now`.
     fn play(&mut self, now: Time) {
         let passed = now.since(self.at);
         self.at = now;

@@ -70,7 +70,6 @@ impl User {
 impl Client for User {
     const COMPLETIONS: bool = true;
 
-    /// Begins a page.
     fn start(&mut self, on: &mut impl Connections) {
         if is_over(self.stop, on.now()) {
             return;

@@ -1,14 +1,16 @@
 //! The packets of each connection between two hosts, counted where they enter the network and where they leave it.
 //!
-//! Programs tell nobody how much they sent, so the network counts for them.
+//! Programs do not report how much they sent, so the network counts for them.
 
-use crate::app::AppPlan;
 use crate::app::program::Ready;
+use crate::app::{AppPlan, Protocol};
+use crate::headers::{IPV4_HEADER, TCP_HEADER_WITH_TIMESTAMPS, UDP_HEADER};
 use crate::plan::Plan;
 use crate::record::{Record, SocketRecord};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use haltere_queue::{Ecn, FlowKey};
+use haltere_units::Dur;
 use serde::{Deserialize, Serialize};
 
 /// The most connections that are counted one by one. Packets of further ones are counted together.
@@ -39,11 +41,16 @@ impl Sockets {
     pub fn entered(&mut self, seen: &Seen) {
         self.of(seen).sent += 1;
     }
-    /// The packet reached its host.
-    pub fn left(&mut self, seen: &Seen, is_warm: bool) {
+    /// The packet reached its host, after that time in queues and in transmission, if it is known.
+    pub fn left(&mut self, seen: &Seen, sojourn: Option<Dur>, is_warm: bool) {
         let payload = u64::from(seen.bytes.saturating_sub(headers(seen.flow.protocol)));
         let socket = self.of(seen);
         socket.delivered += 1;
+        if let Some(sojourn) = sojourn {
+            socket.timed += 1;
+            socket.sojourn_sum += sojourn;
+            socket.sojourn_max = socket.sojourn_max.max(sojourn);
+        }
         socket.marked += u64::from(seen.ecn == Ecn::Ce);
         socket.payload += payload;
         if is_warm {
@@ -65,8 +72,9 @@ impl Sockets {
     }
 }
 
-/// Writes the connections down, and the goodput of programs, who tell nobody. A flow has the connections between its two hosts (if its server
-/// is ready at a port, those at that port), in the direction that carried more.
+/// Writes the connections into the record, and the goodput of programs, which they do not report. A flow has the
+/// connections between its two hosts (if its server is ready at a port, those at that port), in the direction that carried
+/// more.
 pub fn write_down(plan: &Plan, sockets: Vec<SocketRecord>, record: &mut Record) {
     for (flow, line) in plan.flows.iter().zip(&mut record.flows) {
         let AppPlan::Program(program) = &flow.app else { continue };
@@ -83,7 +91,7 @@ pub fn write_down(plan: &Plan, sockets: Vec<SocketRecord>, record: &mut Record) 
 
 /// Bytes of IPv4's header and the next one: TCP's with timestamps, as Linux sends it, UDP's and ICMP's.
 fn headers(protocol: u8) -> u32 {
-    if protocol == 6 { 52 } else { 28 }
+    IPV4_HEADER + if protocol == Protocol::Tcp.number() { TCP_HEADER_WITH_TIMESTAMPS } else { UDP_HEADER }
 }
 
 #[cfg(test)]
@@ -101,12 +109,13 @@ mod tests {
         for _ in 0..3 {
             sockets.entered(&seen(5000));
         }
-        sockets.left(&seen(5000), false);
-        sockets.left(&seen(5000), true);
+        sockets.left(&seen(5000), None, false);
+        sockets.left(&seen(5000), Some(Dur::from_ms(3)), true);
         let records = sockets.records();
         let only = records[0];
         assert_eq!((records.len(), only.sent, only.delivered, only.marked), (1, 3, 2, 2));
         assert_eq!((only.payload, only.payload_after_warmup), (2 * 1448, 1448));
+        assert_eq!((only.timed, only.sojourn_sum, only.sojourn_max), (1, Dur::from_ms(3), Dur::from_ms(3)));
     }
     #[test]
     fn connections_beyond_the_most_are_counted_together() {

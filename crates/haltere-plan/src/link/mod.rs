@@ -189,8 +189,8 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.serve(now, sink);
         self.count_backlog(now);
     }
-    /// From `now` on the line has the rate, the delay, the jitter and the losses of this plan, and the link has this discipline, if one is
-    /// given, which takes over what waits. Packets in flight arrive when they were due.
+    /// From `now` on the line has the rate, the delay, the jitter and the losses of this plan. If a discipline is given, it
+    /// replaces the link's and takes over what waits. Packets in flight arrive when they were due.
     pub fn change(&mut self, now: Time, plan: &LinkPlan, queue: Option<Q>, sink: &mut impl Sink<P>) {
         self.catch_up(now, sink);
         self.line = line(plan);
@@ -227,7 +227,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     pub fn depths(&self) -> Depths {
         self.depths.clone().unwrap_or_default()
     }
-    /// The discipline.
+    /// The queue discipline, to ask for its inner variables.
     pub fn queue(&self) -> &Q {
         &self.queue
     }

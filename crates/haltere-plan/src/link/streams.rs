@@ -43,15 +43,15 @@ impl Stream {
 /// The streams from which a link draws while it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Streams {
-    /// See [`Stream::Queue`].
+    /// What [`Stream::Queue`] is drawn from.
     pub queue: Rng,
-    /// See [`Stream::Loss`].
+    /// What [`Stream::Loss`] is drawn from.
     pub loss: Rng,
-    /// See [`Stream::Jitter`].
+    /// What [`Stream::Jitter`] is drawn from.
     pub jitter: Rng,
-    /// See [`Stream::Duplicate`].
+    /// What [`Stream::Duplicate`] is drawn from.
     pub duplicate: Rng,
-    /// See [`Stream::Reorder`].
+    /// What [`Stream::Reorder`] is drawn from.
     pub reorder: Rng,
 }
 

@@ -18,9 +18,9 @@ pub enum DelayOf {
 /// Delays of one link or flow in the measured window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelayRecord {
-    /// Of what.
+    /// The link or flow on which they were measured.
     pub of: DelayOf,
-    /// The values.
+    /// How often each delay occurred.
     pub histogram: Histogram,
     /// UDP: the mean over the packets of the interarrival jitter (RFC 3550 section 6.4.1).
     pub jitter: Option<Dur>,
@@ -50,9 +50,9 @@ pub enum StateOf {
 /// Inner variables of one mechanism at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateSample {
-    /// When.
+    /// When the sample was taken.
     pub at: Time,
-    /// Whose.
+    /// The queue or sender to which they belong.
     pub of: StateOf,
     /// Name, unit and value of each.
     pub values: Vec<(&'static str, &'static str, f64)>,
@@ -74,7 +74,7 @@ pub enum PacketFate {
 /// One packet at one link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketRecord {
-    /// When it arrived.
+    /// When it arrived at the queue.
     pub at: Time,
     /// How long it stayed: until the line took it or it was dropped.
     pub sojourn: Dur,
@@ -90,7 +90,7 @@ pub struct PacketRecord {
     pub to: u32,
     /// Source and destination port.
     pub ports: (u16, u16),
-    /// IP identification.
+    /// Identification field of its IPv4 header.
     pub id: u16,
     /// What the queue did with it.
     pub fate: PacketFate,

@@ -1,12 +1,13 @@
 //! What a TCP sender does, as qlog wants it.
 
+use alloc::vec::Vec;
 use haltere_transport::{CaState, Info};
 use haltere_units::{Dur, Time};
 
 /// A sender after something changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SenderEvent {
-    /// When.
+    /// When the sender changed.
     pub at: Time,
     /// Which flow (index in the plan).
     pub flow: u32,
@@ -14,18 +15,18 @@ pub struct SenderEvent {
     pub now: SenderView,
 }
 
-/// What qlog's recovery events tell of a sender.
+/// What qlog's recovery events say of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SenderView {
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow-start threshold in bytes; `u64::MAX`: none yet.
     pub ssthresh: u64,
-    /// Bytes in flight.
+    /// Bytes in flight, as RFC 6675 counts them.
     pub in_flight: u64,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
-    /// Its variation.
+    /// Variation of the round-trip time (RFC 6298).
     pub rttvar: Dur,
     /// Least round-trip time; zero before the first sample.
     pub min_rtt: Dur,
@@ -62,4 +63,17 @@ impl SenderView {
     pub fn is_in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+}
+
+/// The inner values that every sender has, whatever its control: name, unit, value.
+pub fn sender_values(info: &Info) -> Vec<(&'static str, &'static str, f64)> {
+    // Before the first loss there is no threshold.
+    let ssthresh = Some(info.ssthresh.as_f64()).filter(|bytes| *bytes < 1e12);
+    let rate = info.pacing_rate.map(|rate| rate.as_bps_f64());
+    let some = [ssthresh.map(|bytes| ("ssthresh", "B", bytes)), rate.map(|rate| ("pacing_rate", "bit/s", rate))];
+    [("cwnd", "B", info.cwnd.as_f64()), ("in_flight", "B", info.in_flight.as_f64())]
+        .into_iter()
+        .chain(some.into_iter().flatten())
+        .chain([("srtt", "s", info.srtt.as_secs_f64()), ("rto", "s", info.rto.as_secs_f64())])
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! A flow classifier written in Python.
 
 use super::events::Packet;
-use super::refused;
+use super::fault::refused;
 use super::script::{Kind, Script, about, link};
 use haltere_queue::LinkContext;
 use haltere_queue::classify::Class;
@@ -48,7 +48,7 @@ impl OutsideClassifier for PythonClassifier {
             if is_unseeded {
                 object.getattr("random")?.call_method1("seed", (random(),))?;
             }
-            let class = classify.call1((now.as_ns(), Packet { view: *packet, arrived: now }))?;
+            let class = classify.call1((now.as_ns(), Packet((*packet, now))))?;
             match class.extract::<String>().as_deref() {
                 Ok("short") => Ok(Some(Class::Short)),
                 Ok("long") => Ok(Some(Class::Long)),

@@ -1,7 +1,7 @@
 //! A congestion control written in Python.
 
 use super::events::{AckEvent, LossEvent, LostSegment, RestartEvent, RtoEvent, Sibling};
-use super::refused;
+use super::fault::refused;
 use super::script::{Kind, Script, Wrong, about, seed};
 use haltere_congestion::outside::{Maker, OutsideControl, Params};
 use haltere_congestion::{self as core, CongestionControl, CouplingView, EcnUse, SenderContext};
@@ -11,37 +11,28 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-static KIND: Kind = Kind {
-    name: "congestion",
-    methods: &[
-        "on_ack",
-        "on_loss",
-        "on_rto",
-        "on_segment_lost",
-        "on_recovered",
-        "on_established",
-        "on_cached_ssthresh",
-        "on_spurious",
-        "on_restart",
-        "on_coupling",
-        "on_returned",
-    ],
-};
+/// Declares the events and, in the same order, the methods that Rust calls.
+macro_rules! events {
+    ($($event:ident $method:literal,)+) => {
+        static KIND: Kind = Kind { name: "congestion", methods: &[$($method),+] };
 
-/// The methods in the order of [`KIND`].
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    Ack,
-    Loss,
-    Rto,
-    SegmentLost,
-    Recovered,
-    Established,
-    CachedSsthresh,
-    Spurious,
-    Restart,
-    Coupling,
-    Returned,
+        #[derive(Debug, Clone, Copy)]
+        enum Event { $($event),+ }
+    };
+}
+
+events! {
+    Ack "on_ack",
+    Loss "on_loss",
+    Rto "on_rto",
+    SegmentLost "on_segment_lost",
+    Recovered "on_recovered",
+    Established "on_established",
+    CachedSsthresh "on_cached_ssthresh",
+    Spurious "on_spurious",
+    Restart "on_restart",
+    Coupling "on_coupling",
+    Returned "on_returned",
 }
 
 /// Makes congestion controls.
@@ -146,7 +137,7 @@ impl PythonControl {
         let answer = answer.map_err(|Attribute(name, rule, got)| {
             PyValueError::new_err(format!("`{name}` must be {rule} after `__init__`, got {got}"))
         })?;
-        let ack = Py::new(py, AckEvent { ev: core::AckEvent::default() })?;
+        let ack = Py::new(py, AckEvent(core::AckEvent::default()))?;
         Ok(PythonControl { script, ack, mss: sender.mss, ecn, owns_recovery, answer })
     }
 
@@ -188,23 +179,22 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ev: &core::AckEvent) {
         self.tell(Event::Ack, |ack, method| {
-            // Only a class that asks its own event while it is told of the next one has it borrowed: then it gets
-            // another.
+            // The event is borrowed only if the class reads it while the next one is delivered. Then it gets another.
             match ack.bind(method.py()).try_borrow_mut() {
-                Ok(mut event) => event.ev = *ev,
-                Err(_) => return method.call1((AckEvent { ev: *ev },)).map(drop),
+                Ok(mut event) => event.0 = *ev,
+                Err(_) => return method.call1((AckEvent(*ev),)).map(drop),
             }
             method.call1((ack,)).map(drop)
         });
     }
     fn on_loss(&mut self, ev: &core::LossEvent) {
-        self.tell(Event::Loss, |_, method| method.call1((LossEvent::from(ev),)).map(drop));
+        self.tell(Event::Loss, |_, method| method.call1((LossEvent(*ev),)).map(drop));
     }
     fn on_rto(&mut self, ev: &core::RtoEvent) {
-        self.tell(Event::Rto, |_, method| method.call1((RtoEvent::from(ev),)).map(drop));
+        self.tell(Event::Rto, |_, method| method.call1((RtoEvent(*ev),)).map(drop));
     }
     fn on_segment_lost(&mut self, lost: &core::LostSegment) {
-        self.tell(Event::SegmentLost, |_, method| method.call1((LostSegment::from(lost),)).map(drop));
+        self.tell(Event::SegmentLost, |_, method| method.call1((LostSegment(*lost),)).map(drop));
     }
     fn on_recovered(&mut self, now: Time) {
         self.tell(Event::Recovered, |_, method| method.call1((now.as_ns(),)).map(drop));
@@ -219,10 +209,10 @@ impl CongestionControl for PythonControl {
         self.tell(Event::Spurious, |_, method| method.call1((now.as_ns(),)).map(drop));
     }
     fn on_restart(&mut self, ev: &core::RestartEvent) {
-        self.tell(Event::Restart, |_, method| method.call1((RestartEvent::from(ev),)).map(drop));
+        self.tell(Event::Restart, |_, method| method.call1((RestartEvent(*ev),)).map(drop));
     }
     fn on_coupling(&mut self, view: &CouplingView<'_>) {
-        let siblings: Vec<Sibling> = view.siblings.iter().map(Sibling::from).collect();
+        let siblings: Vec<Sibling> = view.siblings.iter().map(|sibling| Sibling(*sibling)).collect();
         self.tell(Event::Coupling, |_, method| method.call1((siblings, view.this)).map(drop));
     }
     fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {

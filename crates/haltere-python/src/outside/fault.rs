@@ -1,9 +1,12 @@
 //! Errors of the user's code during a run.
 
-use super::FIND;
+use haltere_units::ParamError;
 use haltere_units::outside::{Cause, Fault, Reporter};
 use pyo3::prelude::*;
 use std::sync::Arc;
+
+/// The module that finds classes.
+pub(super) const FIND: &str = "haltere.mechanisms.find";
 
 /// The error behind that fault.
 pub(crate) fn cause(fault: &Fault) -> Option<&PyErr> {
@@ -29,4 +32,16 @@ pub(super) fn told(py: Python<'_>, error: &PyErr) -> (String, String) {
         find.call_method1("told", (value,))?.extract()
     });
     told.unwrap_or_else(|_| (error.to_string(), String::new()))
+}
+
+/// The error of a class that cannot be used. Any exception but `Refused` comes from the user's class.
+pub(super) fn refused(error: PyErr) -> ParamError {
+    Python::attach(|py| {
+        let value = error.value(py);
+        let text = |name: &str| value.getattr(name).and_then(|text| text.extract::<String>());
+        match (text("name"), text("rule"), text("got"), text("hint")) {
+            (Ok(name), Ok(rule), Ok(got), Ok(hint)) => ParamError::new(name, rule, got).hint(hint),
+            _ => ParamError::new("kind", "a class that can be used", told(py, &error).0),
+        }
+    })
 }

@@ -6,26 +6,22 @@
 mod classifier;
 mod control;
 mod events;
-mod fault;
+pub(crate) mod fault;
 mod queue;
 mod scheduler;
 mod script;
 mod source;
 
 pub(crate) use events::{AckEvent, LossEvent, LostSegment, Packet, RateSample, RestartEvent, RtoEvent, Sibling};
-pub(crate) use fault::cause;
 pub(crate) use scheduler::{PathView, Relations, SegView};
 
 use crate::error::HaltereError;
-use haltere_units::ParamError;
 use haltere_units::outside::{Makers, Outside};
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 
-/// The module that finds classes.
-const FIND: &str = "haltere.mechanisms.find";
-
-/// The languages of this extension.
+/// The languages of this extension. A Python module has one set of functions, to which nobody can hand a table of
+/// languages, so there is one for the process. It is set once; all that runs is handed it by the experiment.
 static LANGUAGES: OnceLock<Outside> = OnceLock::new();
 
 /// The languages of this extension, for whatever reads an experiment or a name.
@@ -50,16 +46,4 @@ fn with(mut makers: Makers) -> Outside {
     haltere_wasm::add(&mut makers);
     haltere_gym::add(&mut makers);
     Outside::of(&Arc::new(makers))
-}
-
-/// The error of a class that cannot be used. Any exception but `Refused` comes from the user's class.
-fn refused(error: PyErr) -> ParamError {
-    Python::attach(|py| {
-        let value = error.value(py);
-        let text = |name: &str| value.getattr(name).and_then(|text| text.extract::<String>());
-        match (text("name"), text("rule"), text("got"), text("hint")) {
-            (Ok(name), Ok(rule), Ok(got), Ok(hint)) => ParamError::new(name, rule, got).hint(hint),
-            _ => ParamError::new("kind", "a class that can be used", fault::told(py, &error).0),
-        }
-    })
 }

@@ -1,7 +1,7 @@
 //! A queue discipline written in Python.
 
 use super::events::Packet;
-use super::refused;
+use super::fault::refused;
 use super::script::{Kind, Script, Wrong, about, link};
 use haltere_queue::outside::{Maker, OutsideQueue, PacketView, Params, Verdicts};
 use haltere_queue::{DropReason, LinkContext, MarkReason};
@@ -93,7 +93,7 @@ fn number(chosen: &Bound<'_, PyAny>) -> Result<Option<u64>, Wrong> {
         return Ok(None);
     }
     match chosen.cast::<Packet>() {
-        Ok(packet) => Ok(Some(packet.get().view.id)),
+        Ok(packet) => Ok(Some(packet.get().0.0.id)),
         Err(_) => {
             let text = format!("`dequeue` must return a packet or `None`, got `{}`", chosen.repr()?);
             Err(PyTypeError::new_err(text).into())
@@ -108,7 +108,7 @@ impl OutsideQueue for PythonQueue {
             if is_unseeded {
                 object.getattr("random")?.call_method1("seed", (verdicts.random(),))?;
             }
-            enqueue.call1((now.as_ns(), Packet { view: *packet, arrived: now }))?;
+            enqueue.call1((now.as_ns(), Packet((*packet, now))))?;
             decide(object, verdicts)?;
             Ok(self.times.read(object)?)
         });

@@ -1,6 +1,7 @@
 //! A path scheduler written in Python.
 
-use super::refused;
+use super::events::view;
+use super::fault::refused;
 use super::script::{Kind, Script, Wrong, about, seed};
 use haltere_transport::multipath::correlation::Relations as Related;
 use haltere_transport::multipath::scheduler::PathScheduler;
@@ -32,81 +33,49 @@ impl Maker for Schedulers {
     }
 }
 
-/// One path as a scheduler sees it.
-#[pyclass(frozen, get_all, module = "haltere._core")]
-pub(crate) struct PathView {
-    /// The path's number, from 0.
-    path: usize,
-    /// Established, and not silent since a timeout.
-    usable: bool,
-    /// The window has room for a segment now; for a scheduler that queues ahead: the subflow's buffer has room.
-    ready: bool,
-    /// Smoothed round-trip time in nanoseconds; 0 before the first sample.
-    srtt: u64,
-    /// Its variation in nanoseconds.
-    rttvar: u64,
-    /// Congestion window in bytes.
-    cwnd: u64,
-    /// Slow-start threshold in bytes; `None` before the first reduction.
-    ssthresh: Option<u64>,
-    /// Bytes in flight.
-    in_flight: u64,
-    /// Bytes given to the path and not acknowledged on it.
-    queued: u64,
-    /// Payload bytes of a full segment.
-    mss: u64,
-}
-
-#[pymethods]
-impl PathView {
-    /// Usable and ready.
-    #[getter]
-    fn is_open(&self) -> bool {
-        self.usable && self.ready
+view! {
+    /// One path as a scheduler sees it.
+    #[pyclass(frozen, module = "haltere._core")]
+    PathView(core::PathView): view => {
+        /// The path's number, from 0.
+        path: usize = view.path;
+        /// Established, and not silent since a timeout.
+        usable: bool = view.usable;
+        /// The window has room for a segment now; for a scheduler that queues ahead: the subflow's buffer has room.
+        ready: bool = view.ready;
+        /// Smoothed round-trip time in nanoseconds; 0 before the first sample.
+        srtt: u64 = view.srtt.as_ns();
+        /// Its variation in nanoseconds.
+        rttvar: u64 = view.rttvar.as_ns();
+        /// Congestion window in bytes.
+        cwnd: u64 = view.cwnd.as_u64();
+        /// Slow-start threshold in bytes; `None` before the first reduction.
+        ssthresh: Option<u64> = (view.ssthresh != Bytes::MAX).then(|| view.ssthresh.as_u64());
+        /// Bytes in flight.
+        in_flight: u64 = view.in_flight.as_u64();
+        /// Bytes given to the path and not acknowledged on it.
+        queued: u64 = view.queued.as_u64();
+        /// Payload bytes of a full segment.
+        mss: u64 = view.mss.as_u64();
+        /// Usable and ready.
+        is_open: bool = view.usable && view.ready;
     }
 }
 
-impl From<&core::PathView> for PathView {
-    fn from(view: &core::PathView) -> PathView {
-        PathView {
-            path: view.path,
-            usable: view.usable,
-            ready: view.ready,
-            srtt: view.srtt.as_ns(),
-            rttvar: view.rttvar.as_ns(),
-            cwnd: view.cwnd.as_u64(),
-            ssthresh: (view.ssthresh != Bytes::MAX).then(|| view.ssthresh.as_u64()),
-            in_flight: view.in_flight.as_u64(),
-            queued: view.queued.as_u64(),
-            mss: view.mss.as_u64(),
-        }
-    }
-}
-
-/// The segment to be sent, as a scheduler sees it.
-#[pyclass(frozen, get_all, module = "haltere._core")]
-pub(crate) struct SegView {
-    /// Its payload bytes.
-    len: u64,
-    /// The numbers of the paths that have carried it already.
-    carried: Vec<usize>,
-    /// Bytes that wait to be sent for the first time, this segment included.
-    waiting: u64,
-    /// Bytes sent and not acknowledged to the connection.
-    unacked: u64,
-    /// Bytes that the receiver's window leaves open, this segment included.
-    window: u64,
-}
-
-impl From<&core::SegView> for SegView {
-    fn from(seg: &core::SegView) -> SegView {
-        SegView {
-            len: seg.len.as_u64(),
-            carried: (0..MAX_PATHS).filter(|&path| seg.carried.contains(path)).collect(),
-            waiting: seg.waiting.as_u64(),
-            unacked: seg.unacked.as_u64(),
-            window: seg.window.as_u64(),
-        }
+view! {
+    /// The segment to be sent, as a scheduler sees it.
+    #[pyclass(frozen, module = "haltere._core")]
+    SegView(core::SegView): seg => {
+        /// Its payload bytes.
+        len: u64 = seg.len.as_u64();
+        /// The numbers of the paths that have carried it already.
+        carried: Vec<usize> = (0..MAX_PATHS).filter(|&path| seg.carried.contains(path)).collect();
+        /// Bytes that wait to be sent for the first time, this segment included.
+        waiting: u64 = seg.waiting.as_u64();
+        /// Bytes sent and not acknowledged to the connection.
+        unacked: u64 = seg.unacked.as_u64();
+        /// Bytes that the receiver's window leaves open, this segment included.
+        window: u64 = seg.window.as_u64();
     }
 }
 
@@ -159,15 +128,15 @@ fn wrong(given: &Bound<'_, PyAny>) -> PyErr {
 
 /// The number of a path, given as a number or as the path itself. `None`: it is neither.
 fn number(given: &Bound<'_, PyAny>) -> Option<usize> {
-    let path = given.cast::<PathView>().map_or_else(|_| given.extract().ok(), |path| Some(path.get().path));
+    let path = given.cast::<PathView>().map_or_else(|_| given.extract().ok(), |path| Some(path.get().0.path));
     path.filter(|path| *path < MAX_PATHS)
 }
 
 impl PathScheduler for PythonScheduler {
     fn pick(&mut self, now: Time, paths: &[core::PathView], seg: &core::SegView) -> Paths {
         let picked = self.script.call(PICK, |_, pick| {
-            let views: Vec<PathView> = paths.iter().map(PathView::from).collect();
-            picked(&pick.call1((now.as_ns(), views, SegView::from(seg)))?).map(Some)
+            let views: Vec<PathView> = paths.iter().map(|view| PathView(*view)).collect();
+            picked(&pick.call1((now.as_ns(), views, SegView(*seg)))?).map(Some)
         });
         picked.unwrap_or(Paths::NONE)
     }

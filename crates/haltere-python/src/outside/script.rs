@@ -1,14 +1,14 @@
 //! What all mechanisms written in Python have in common: how one is made, called, copied and shown.
 
-use super::{FIND, fault, refused};
+use super::fault::{FIND, raised, refused};
+use haltere_plan::kept;
 use haltere_queue::LinkContext;
 use haltere_units::outside::{About, Format, Location, Outside, Parameter, Params, Reporter};
 use haltere_units::{ParamError, Probe, Rate};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A kind of mechanism: its name in `find.KINDS`, and the methods that Rust calls.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Script {
                 self.has_failed = true;
                 let Fixed { kind, reporter, .. } = &*self.fixed;
                 match wrong {
-                    Wrong::Raised(error) => fault::raised(py, reporter, kind.methods[method], error),
+                    Wrong::Raised(error) => raised(py, reporter, kind.methods[method], error),
                     Wrong::Broke { rule, got } => reporter.raise(kind.methods[method], &rule, got),
                 }
                 T::default()
@@ -110,7 +110,7 @@ impl Script {
                 .and_then(|find| find.call_method1("copy", (&self.object, fixed.kind.methods))?.extract());
             let (object, methods) = copied.unwrap_or_else(|error| {
                 has_failed = true;
-                fault::raised(py, &fixed.reporter, "copy", error);
+                raised(py, &fixed.reporter, "copy", error);
                 (self.object.clone_ref(py), Vec::new())
             });
             Script { object, methods, fixed, has_failed }
@@ -130,7 +130,7 @@ impl Script {
                 Ok(())
             });
             if let Err(error) = shown {
-                fault::raised(py, &self.fixed.reporter, "shows", error);
+                raised(py, &self.fixed.reporter, "shows", error);
             }
         });
     }
@@ -176,16 +176,4 @@ fn read(told: &Value) -> About {
         digest: text(&told["digest"]),
         parameters: told["parameters"].as_array().into_iter().flatten().map(parameter).collect(),
     }
-}
-
-/// A text that lives as long as the process: a name that a class shows. Each is kept once.
-fn kept(text: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = kept.get(text) {
-        return known;
-    }
-    let new: &'static str = Box::leak(text.into());
-    kept.insert(new);
-    new
 }

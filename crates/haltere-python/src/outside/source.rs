@@ -1,6 +1,6 @@
 //! A traffic source written in Python.
 
-use super::refused;
+use super::fault::refused;
 use super::script::{Kind, Script, Wrong, about, seed};
 use haltere_plan::app::outside::{Maker, OutsideSource, Params};
 use haltere_transport::Connection;

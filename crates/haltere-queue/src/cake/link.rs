@@ -14,7 +14,7 @@ const PTM_PAYLOAD: u64 = 64;
 const QUANTUM: (u64, u64) = (300, 1514);
 const TURNS_PER_SECOND: u64 = 4096;
 
-/// How long packets are on the link.
+/// The lengths of packets on the link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lengths {
     pub overhead: i32,
@@ -23,7 +23,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// What a packet of `len` bytes takes.
+    /// The length of a packet of `len` bytes on the link.
     #[inline]
     pub fn on_link(&self, len: u32) -> u32 {
         let bytes = len.saturating_add_signed(self.overhead).max(self.mpu);
@@ -37,20 +37,14 @@ impl Lengths {
     }
 }
 
-/// A tin's part of the link.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Part {
-    /// Up to this part of the rate, as a power of two below it, the tin comes before those of lower priority.
-    pub shift: u32,
-}
-
 impl Diffserv {
-    /// The tins by rising priority.
-    pub(super) fn tins(self) -> &'static [Part] {
-        const BULK: Part = Part { shift: 4 };
-        const BEST_EFFORT: Part = Part { shift: 0 };
-        const VIDEO: Part = Part { shift: 1 };
-        const VOICE: Part = Part { shift: 2 };
+    /// The tins by rising priority: up to which part of the rate each comes before those of lower priority, as a power
+    /// of two below it.
+    pub(super) fn tins(self) -> &'static [u32] {
+        const BULK: u32 = 4;
+        const BEST_EFFORT: u32 = 0;
+        const VIDEO: u32 = 1;
+        const VOICE: u32 = 2;
         match self {
             Diffserv::Besteffort => &[BEST_EFFORT],
             Diffserv::Diffserv3 => &[BULK, BEST_EFFORT, VOICE],
@@ -65,15 +59,16 @@ impl Diffserv {
             (_, 8 | 1) => 0,                                         // CS1, LE
             (Diffserv::Diffserv3, 48 | 56 | 46 | 44 | 4) => 2,       // CS6, CS7, EF, VA, TOS4
             (Diffserv::Diffserv4, 48 | 56 | 46 | 44 | 40 | 32) => 3, // CS6, CS7, EF, VA, CS5, CS4
-            (Diffserv::Diffserv4, 34 | 36 | 38 | 26 | 28 | 30 | 24 | 18 | 20 | 22 | 16 | 4) => 2, // AF4x, AF3x, CS3, AF2x, CS2, TOS4
+            // AF4x, AF3x, CS3, AF2x, CS2, TOS4
+            (Diffserv::Diffserv4, 34 | 36 | 38 | 26 | 28 | 30 | 24 | 18 | 20 | 22 | 16 | 4) => 2,
             _ => 1,
         }
     }
 }
 
-/// The rate of a tin: a part of the whole.
-pub(super) fn part_of(rate: Rate, part: Part) -> Rate {
-    Rate::from_bps((rate.as_bps() >> part.shift).max(1))
+/// The rate of a tin with that part of the whole.
+pub(super) fn part_of(rate: Rate, shift: u32) -> Rate {
+    Rate::from_bps((rate.as_bps() >> shift).max(1))
 }
 
 /// Bytes of a flow in its turn at that rate.

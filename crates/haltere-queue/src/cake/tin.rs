@@ -4,6 +4,7 @@ use super::ack_filter;
 use super::cobalt::{Cobalt, Config};
 use super::isolation::{Hosts, Table};
 use super::{AckFilter, Isolation};
+use crate::hashed::Turns;
 use crate::{Backlog, DropReason, Fate, Pkt, Store};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -56,8 +57,8 @@ pub(super) struct Tin<P> {
     table: Table,
     /// The hosts of the sources and of the destinations, if they are counted.
     hosts: [Option<Hosts>; 2],
-    sparse: VecDeque<u32>,
-    old: VecDeque<u32>,
+    /// The lists of new and of old flows.
+    turns: Turns,
     decaying: VecDeque<u32>,
     /// Bulk flows among the old ones.
     bulk_flows: u32,
@@ -92,8 +93,7 @@ impl<P: Pkt> Tin<P> {
             flows: (0..QUEUES).map(flow).collect(),
             table: Table::new(QUEUES),
             hosts: [src, dst].map(|counted| counted.then(|| Hosts::new(QUEUES))),
-            sparse: VecDeque::new(),
-            old: VecDeque::new(),
+            turns: Turns::default(),
             decaying: VecDeque::new(),
             bulk_flows: 0,
             backlog: Backlog::default(),
@@ -139,9 +139,7 @@ impl<P: Pkt> Tin<P> {
         self.backlog.add(pkt.len());
         let store = &mut self.flows[id as usize].store;
         let redundant = ack_filter::redundant(self.rules.ack_filter, store, &pkt, fate);
-        if store.push(now, pkt).is_err() {
-            unreachable!("a flow's store has no bound");
-        }
+        store.append(now, pkt);
         if let Some(lost) = redundant.and_then(|at| store.remove(at)) {
             self.backlog.remove(lost.len());
             fate.dropped(lost, DropReason::Overlimit);
@@ -160,7 +158,7 @@ impl<P: Pkt> Tin<P> {
                 }
                 self.flows[id as usize].deficit = self.turn(id);
                 self.put(id, Set::Sparse);
-                self.sparse.push_back(id);
+                self.turns.new.push_back(id);
             }
         }
     }
@@ -171,15 +169,12 @@ impl<P: Pkt> Tin<P> {
         self.let_one_decay(now);
         let mut turns = 0;
         loop {
-            let is_sparse = !self.sparse.is_empty();
-            let list = if is_sparse { &mut self.sparse } else { &mut self.old };
-            let id = *list.front()?;
+            let id = self.turns.front()?;
             if self.flows[id as usize].deficit <= 0 {
-                list.pop_front();
-                self.old.push_back(id);
+                self.turns.rotate();
                 self.next_turn(id);
                 turns += 1;
-                if turns > self.old.len() && self.sparse.is_empty() {
+                if turns > self.turns.old.len() && self.turns.new.is_empty() {
                     self.skip_rounds();
                     turns = 0;
                 }
@@ -189,7 +184,7 @@ impl<P: Pkt> Tin<P> {
                 self.served = id;
                 return Some(pkt);
             }
-            (if is_sparse { &mut self.sparse } else { &mut self.old }).pop_front();
+            self.turns.pop();
             self.flows[id as usize].cobalt.on_empty(&self.config, now);
             if self.flows[id as usize].cobalt.is_at_rest(now) {
                 self.release(id);
@@ -212,9 +207,9 @@ impl<P: Pkt> Tin<P> {
     /// turn is a small part of a packet, and there are many such rounds. They leave the list in its order.
     fn skip_rounds(&mut self) {
         let idle = |&id: &u32| (-self.flows[id as usize].deficit).max(0) / self.turn(id);
-        let Some(rounds) = self.old.iter().map(idle).min().filter(|&rounds| rounds > 0) else { return };
-        for at in 0..self.old.len() {
-            let id = self.old[at];
+        let Some(rounds) = self.turns.old.iter().map(idle).min().filter(|&rounds| rounds > 0) else { return };
+        for at in 0..self.turns.old.len() {
+            let id = self.turns.old[at];
             self.flows[id as usize].deficit += rounds * self.turn(id);
         }
     }
@@ -264,7 +259,7 @@ impl<P: Pkt> Tin<P> {
     /// Its longest queue in bytes, and how long that is.
     pub fn longest(&self) -> Option<(u64, u32)> {
         let with_bytes = |&id: &u32| (self.flows[id as usize].store.backlog().bytes, id);
-        self.old.iter().chain(&self.sparse).map(with_bytes).max_by_key(|&(bytes, _)| bytes)
+        self.turns.old.iter().chain(&self.turns.new).map(with_bytes).max_by_key(|&(bytes, _)| bytes)
     }
     /// Drops the oldest packet of that queue, for which there is no room.
     pub fn drop_oldest(&mut self, id: u32, now: Time, fate: &mut impl Fate<P>) {
@@ -277,7 +272,7 @@ impl<P: Pkt> Tin<P> {
     }
     /// Flows in the list of sparse flows, and bulk flows.
     pub fn flows(&self) -> (usize, u32) {
-        (self.sparse.len(), self.bulk_flows)
+        (self.turns.new.len(), self.bulk_flows)
     }
 }
 
@@ -305,9 +300,13 @@ mod tests {
         }
         // The plain round robin, one turn after the other.
         let (mut plain, mut order) = (tin.clone(), Vec::new());
-        assert!(plain.sparse.is_empty() && plain.old.len() == 16 && plain.turn(plain.old[0]) == (1500 << 16) / 16);
+        assert!(
+            plain.turns.new.is_empty()
+                && plain.turns.old.len() == 16
+                && plain.turn(plain.turns.old[0]) == (1500 << 16) / 16
+        );
         while order.len() < 160 {
-            let id = plain.old[0];
+            let id = plain.turns.old[0];
             let turn = plain.turn(id);
             let flow = &mut plain.flows[id as usize];
             if flow.deficit > 0 {
@@ -316,7 +315,7 @@ mod tests {
                 order.push((id, len));
             } else {
                 flow.deficit += turn;
-                plain.old.rotate_left(1);
+                plain.turns.old.rotate_left(1);
             }
         }
         let real: Vec<_> = (0..160).map(|_| send(&mut tin, &mut fate)).collect();

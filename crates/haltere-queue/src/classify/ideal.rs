@@ -1,34 +1,31 @@
 //! Ideal: the sender marks each packet as short or long.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: the class is the mark's. Units: none. Cost: O(1) a packet, no state.
 
 use super::{Class, FlowClassifier};
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Calls a packet long if its sender marked it as long: the ideal against which classifiers are measured.
-///
-/// Source: the reference of the RAFLE study (S. S. Mussi and M. R. N. Ribeiro, SBRC 2013, section 3): a mark in the IP
-/// header.
-///
-/// Deviations: the paper does not say which mark. Here it is the DSCP: AF11 for short, CS1 (lower effort, RFC 3662) for
-/// long.
-///
-/// Known problems: it must trust the senders. Packets without a mark are called short and counted as `unseen`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {}
+haltere_units::params! {
+    /// Calls a packet long if its sender marked it as long: the ideal against which classifiers are measured.
+    ///
+    /// Source: the reference of the RAFLE study (S. S. Mussi and M. R. N. Ribeiro, SBRC 2013, section 3): a mark in the
+    /// IP header.
+    ///
+    /// Deviations: the paper does not say which mark. Here it is the DSCP: AF11 for short, CS1 (lower effort, RFC 3662)
+    /// for long.
+    ///
+    /// Known problems: it must trust the senders. Packets without a mark are called short and counted as `unseen`.
+    pub struct Params {}
+}
 
-/// The classifier.
+/// The ideal classifier, and how many packets had no mark.
 #[derive(Debug, Clone)]
 pub struct Ideal {
     unseen: u64,
 }
 
 impl Ideal {
-    /// A classifier.
+    /// A classifier that has seen no packet.
     pub fn new(_params: &Params, _link: &LinkContext) -> Result<Ideal, ParamError> {
         Ok(Ideal { unseen: 0 })
     }

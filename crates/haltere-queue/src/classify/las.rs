@@ -1,5 +1,4 @@
 //! LAS: least attained service in two levels, from exact state for every flow.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: attained service of a flow = bytes of its packets so far. A packet is short while these are below
 //! `threshold`, then long. A flow that was silent for `timeout` is forgotten.
 //! Units: bytes on the link, headers included; time ns. Cost: O(log flows) a packet. Memory: every flow of the last
@@ -9,31 +8,24 @@ use super::{Class, FlowClassifier};
 use crate::{Fate, FlowKey, LinkContext, Pkt};
 use alloc::collections::BTreeMap;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Calls a packet long if its flow has sent more than a threshold before it.
-///
-/// It keeps exact state for every flow and so shows what a classifier with state can reach (least attained service).
-///
-/// Source: K. Avrachenkov, U. Ayesta, P. Brown and E. Nyberg, IEEE INFOCOM 2004 (two-level processor sharing, of which
-/// LAS is the limit of many levels).
-///
-/// Deviations: it has two classes, because the services serve two queues.
-///
-/// Known problems: it needs state for every flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Bytes of a flow, headers included, that are short, above 0. The default is that of `run2c`.
-    pub threshold: Bytes,
-    /// A flow that was silent for longer is forgotten, above 0.
-    pub timeout: Dur,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { threshold: Bytes::new(16_000), timeout: Dur::from_secs(120) }
+haltere_units::params! {
+    /// Calls a packet long if its flow has sent more than a threshold before it.
+    ///
+    /// It keeps exact state for every flow and so shows what a classifier with state can reach (least attained
+    /// service).
+    ///
+    /// Source: K. Avrachenkov, U. Ayesta, P. Brown and E. Nyberg, IEEE INFOCOM 2004 (two-level processor sharing, of
+    /// which LAS is the limit of many levels).
+    ///
+    /// Deviations: it has two classes, because the services serve two queues.
+    ///
+    /// Known problems: it needs state for every flow.
+    pub struct Params {
+        /// Bytes of a flow, headers included, that are short, above 0. The default is that of `run2c`.
+        pub threshold: Bytes = Bytes::new(16_000), [above 0];
+        /// A flow that was silent for longer is forgotten, above 0.
+        pub timeout: Dur = Dur::from_secs(120), [above 0];
     }
 }
 
@@ -47,7 +39,7 @@ struct Flow {
     seen: Time,
 }
 
-/// The classifier.
+/// LAS with the flows that it knows.
 #[derive(Debug, Clone)]
 pub struct Las {
     threshold: u64,
@@ -60,8 +52,7 @@ pub struct Las {
 impl Las {
     /// A classifier of these parameters, which knows no flow.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Las, ParamError> {
-        haltere_units::refuse!(params.threshold == Bytes::ZERO, params.threshold, "above 0");
-        haltere_units::refuse!(params.timeout.is_zero(), params.timeout, "above 0");
+        params.check()?;
         let Params { threshold, timeout } = *params;
         Ok(Las { threshold: threshold.as_u64(), timeout, flows: BTreeMap::new(), swept: Time::ZERO })
     }

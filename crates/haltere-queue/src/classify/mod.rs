@@ -7,7 +7,7 @@
 //! | module | calls a packet long if | needs |
 //! |---|---|---|
 //! | [`rafle`] | a random one of the last N packets is of its flow | N flow ids |
-//! | [`run2c`] | its byte offset in the stream has passed a threshold | senders whose sequence numbers show the offset |
+//! | [`run2c`] | its offset in the stream has passed a threshold | sequence numbers that show the offset |
 //! | [`las`] | its flow has sent more than a threshold | state for every flow |
 //! | [`ideal`] | its sender marked it as long | senders that mark |
 

@@ -12,9 +12,9 @@ pub use haltere_units::outside::Params;
 
 /// Makes the classifiers of one language.
 pub trait Maker: Send + Sync {
-    /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a
-    /// maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may name
-    /// the nearest classes.
+    /// The description of a source, without a link. The laboratory asks for each place of an experiment that names it,
+    /// so a maker keeps what it has read for as long as the code is the same. The error's name is `kind`; its hint may
+    /// name the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
     /// A classifier on that link that has seen no packet. `params` were checked against [`About::schema`]. A maker that
     /// reads the code again [checks its digest](Params::check_digest).
@@ -78,22 +78,6 @@ impl<P: Pkt> FlowClassifier<P> for Outside {
     }
     fn probe(&self, row: &mut Probe) {
         self.classifier.probe(row);
-    }
-}
-
-/// The registry keeps it in a box.
-impl<P: Pkt, C: FlowClassifier<P>> FlowClassifier<P> for Box<C> {
-    fn classify(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
-        (**self).classify(now, pkt, fate)
-    }
-    fn is_constant_per_flow(&self) -> bool {
-        (**self).is_constant_per_flow()
-    }
-    fn is_random(&self) -> bool {
-        (**self).is_random()
-    }
-    fn probe(&self, row: &mut Probe) {
-        (**self).probe(row);
     }
 }
 

@@ -1,5 +1,4 @@
 //! RAFLE: random assorter of flow lengths, a classifier without state for flows.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a circular memory of the flow ids of the last N packets. Each arrival draws one of the N places uniformly.
 //! The same id in that place means a long flow; another id, or an empty place, a short one. Then the packet's id
 //! replaces the oldest. So a flow that holds a share q of the last N packets is called long with probability q, and
@@ -10,45 +9,37 @@ use super::{Class, FlowClassifier};
 use crate::{Fate, FlowKey, LinkContext, Pkt};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The largest memory, in packets.
-const MOST: u32 = 1 << 20;
-
-/// Calls a packet long if a randomly drawn one of the last N packets belongs to the same flow.
-///
-/// It keeps no state for flows. A flow that sends a share q of the packets is called long with probability q.
-///
-/// Source: S. S. Mussi and M. R. N. Ribeiro, "RAFLE: uma proposta para diferenciacao de fluxos sem manutencao de
-/// estados em roteadores", SBRC 2013, section 4.
-///
-/// Deviations: none with the defaults. `draws` and `key` are additions.
-///
-/// Known problems: it sees the rate of a flow, not its length. A long flow among many equal ones is called short, and
-/// the end of a burst is called long. A packet counts as forwarded when it is classified, even if its queue then drops
-/// it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Packets remembered, from 1 to 1048576. The default is the paper's choice (table 1).
-    pub n: u32,
-    /// Header fields that make two packets one flow. The default is the paper's twelve bytes.
-    pub key: Key,
-    /// Places drawn for each packet, from 1 to 1000. One hit is enough for `long`. The default is the paper's.
-    pub draws: u32,
-}
-
-/// Header fields that make two packets one flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Key {
-    /// Source and destination addresses and ports.
-    AddressesAndPorts,
-    /// These and the protocol.
-    FiveTuple,
-    /// Source and destination addresses.
-    Addresses,
+haltere_units::params! {
+    /// Calls a packet long if a randomly drawn one of the last N packets belongs to the same flow.
+    ///
+    /// It keeps no state for flows. A flow that sends a share q of the packets is called long with probability q.
+    ///
+    /// Source: S. S. Mussi and M. R. N. Ribeiro, "RAFLE: uma proposta para diferenciacao de fluxos sem manutencao de
+    /// estados em roteadores", SBRC 2013, section 4.
+    ///
+    /// Deviations: none with the defaults. `draws` and `key` are additions.
+    ///
+    /// Known problems: it sees the rate of a flow, not its length. A long flow among many equal ones is called short,
+    /// and the end of a burst is called long. A packet counts as forwarded when it is classified, even if its queue
+    /// then drops it.
+    pub struct Params {
+        /// Packets remembered, from 1 to 1048576. The default is the paper's choice (table 1).
+        pub n: u32 = 40, [from 1 to 1048576];
+        /// Header fields that make two packets one flow. The default is the paper's twelve bytes.
+        pub key: Key = Key::AddressesAndPorts;
+        /// Places drawn for each packet, from 1 to 1000. One hit is enough for `long`. The default is the paper's.
+        pub draws: u32 = 1, [from 1 to 1000];
+    }
+    /// Header fields that make two packets one flow.
+    pub enum Key {
+        /// Source and destination addresses and ports.
+        AddressesAndPorts,
+        /// These and the protocol.
+        FiveTuple,
+        /// Source and destination addresses.
+        Addresses,
+    }
 }
 
 impl Key {
@@ -62,13 +53,7 @@ impl Key {
     }
 }
 
-impl Default for Params {
-    fn default() -> Params {
-        Params { n: 40, key: Key::AddressesAndPorts, draws: 1 }
-    }
-}
-
-/// The classifier.
+/// RAFLE with its memory of flow ids.
 #[derive(Debug, Clone)]
 pub struct Rafle {
     n: u32,
@@ -83,8 +68,7 @@ pub struct Rafle {
 impl Rafle {
     /// A classifier with an empty memory.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Rafle, ParamError> {
-        haltere_units::refuse!(!(1..=MOST).contains(&params.n), params.n, "from 1 to 1048576 packets");
-        haltere_units::refuse!(!(1..=1000).contains(&params.draws), params.draws, "from 1 to 1000");
+        params.check()?;
         let memory = Vec::with_capacity(params.n as usize);
         Ok(Rafle { n: params.n, key: params.key, draws: params.draws, memory, next: 0 })
     }
@@ -214,10 +198,5 @@ mod tests {
         // 1 - 0.7^3 = 0.657; standard error sqrt(0.657 * 0.343 / 400,000) = 0.00075, power as above.
         let got = part_long(3, 400_000 * 10 / 3);
         assert!((got - 0.657).abs() < 4.0 * 0.000_751, "part called long: {got}");
-    }
-    #[test]
-    fn a_memory_of_nothing_is_refused() {
-        let error = Rafle::new(&Params { n: 0, ..Params::default() }, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "n must be from 1 to 1048576 packets, got 0; the default is `40`");
     }
 }

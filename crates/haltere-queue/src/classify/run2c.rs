@@ -1,5 +1,4 @@
 //! RuN2C: running number, two classes. The header's sequence number shows how much the flow has sent.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: a packet whose first byte lies below `threshold` in its stream is short, every later one long. The header
 //! shows the offset only if senders start at sequence numbers whose low bits are zero (here TCP's option
 //! `isn_zero_bits`). The paper takes 22 bits, which is enough for offsets up to 4 MiB.
@@ -8,32 +7,25 @@
 use super::{Class, FlowClassifier};
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{Bytes, ParamError, Probe, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Calls a packet long if its first byte lies beyond a threshold in its stream, as the sequence number shows.
-///
-/// Source: K. Avrachenkov, U. Ayesta, P. Brown and E. Nyberg, "Differentiation between short and long TCP flows:
-/// predictability of the response time", IEEE INFOCOM 2004.
-///
-/// Deviations: none.
-///
-/// Known problems: it needs senders whose initial sequence numbers have zero low bits (`isn_zero_bits`), which makes
-/// sequence numbers easier to guess. Packets that do not show their offset are called short and counted as `unseen`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// Bytes at the begin of a stream that are short, above 0. The default is the RAFLE paper's TH.
-    pub threshold: Bytes,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { threshold: Bytes::new(16_000) }
+haltere_units::params! {
+    /// Calls a packet long if its first byte lies beyond a threshold in its stream, as the sequence number shows.
+    ///
+    /// Source: K. Avrachenkov, U. Ayesta, P. Brown and E. Nyberg, "Differentiation between short and long TCP flows:
+    /// predictability of the response time", IEEE INFOCOM 2004.
+    ///
+    /// Deviations: none.
+    ///
+    /// Known problems: it needs senders whose initial sequence numbers have zero low bits (`isn_zero_bits`), which
+    /// makes sequence numbers easier to guess. Packets that do not show their offset are called short and counted as
+    /// `unseen`.
+    pub struct Params {
+        /// Bytes at the begin of a stream that are short, above 0. The default is the RAFLE paper's TH.
+        pub threshold: Bytes = Bytes::new(16_000), [above 0];
     }
 }
 
-/// The classifier.
+/// RuN2C, and how many packets did not show their offset.
 #[derive(Debug, Clone)]
 pub struct Run2c {
     threshold: u64,
@@ -43,7 +35,7 @@ pub struct Run2c {
 impl Run2c {
     /// A classifier of these parameters.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Run2c, ParamError> {
-        haltere_units::refuse!(params.threshold == Bytes::ZERO, params.threshold, "above 0");
+        params.check()?;
         Ok(Run2c { threshold: params.threshold.as_u64(), unseen: 0 })
     }
 }
@@ -87,9 +79,5 @@ mod tests {
         let mut row = Probe::new();
         FlowClassifier::<TestPkt>::probe(&c, &mut row);
         assert_eq!(row.get("unseen"), Some(1.0));
-    }
-    #[test]
-    fn a_threshold_of_nothing_is_refused() {
-        assert!(Run2c::new(&Params { threshold: Bytes::ZERO }, &link()).is_err());
     }
 }

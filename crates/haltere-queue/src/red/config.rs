@@ -5,7 +5,7 @@ use super::{IdleDecay, Params};
 use crate::LinkContext;
 use alloc::boxed::Box;
 use alloc::format;
-use haltere_units::{Bytes, ParamError, Prob, Rate, Size};
+use haltere_units::{ParamError, Rate, Size};
 
 /// The bandwidth that tc assumes if none is known.
 const DEFAULT_BANDWIDTH: Rate = Rate::from_mbps(10);
@@ -79,15 +79,10 @@ pub(super) struct Config {
     pub(super) weight: f64,
     pub(super) idle: Idle,
     pub(super) avpkt: f64,
-    pub(super) ecn: bool,
-    pub(super) harddrop: bool,
-    pub(super) nodrop: bool,
-    pub(super) gentle: bool,
-    pub(super) wait: bool,
-    pub(super) bytemode: bool,
+    pub(super) params: Params,
 }
 
-/// How the average decays while nothing waits, made ready.
+/// How the average decays while nothing waits, with its constants computed.
 #[derive(Debug, Clone)]
 pub(super) enum Idle {
     Linux(Box<DecayTable>),
@@ -98,12 +93,8 @@ pub(super) enum Idle {
 impl Config {
     /// The parameters, checked and completed for that link.
     pub(super) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
-        haltere_units::refuse!(params.avpkt == Bytes::ZERO, params.avpkt, "above 0");
-        if params.base.probability == Prob::ZERO {
-            return Err(ParamError::new("probability", "above 0", params.base.probability)
-                .default_is(Params::default().base.probability));
-        }
-        haltere_units::refuse!(params.target_delay.is_zero(), params.target_delay, "above 0");
+        params.check()?;
+        params.base.check()?;
         let bandwidth = params.base.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
         if bandwidth == Rate::ZERO {
             return Err(ParamError::new("bandwidth", "above 0", bandwidth).hint("write the link's rate"));
@@ -117,10 +108,8 @@ impl Config {
             }
         };
         let Thresholds { min, max, in_bytes, .. } = thresholds;
-        let ecn = params.base.ecn;
-        let &Params { harddrop, nodrop, gentle, wait, bytemode, .. } = params;
         let avpkt = params.avpkt.as_f64();
-        Ok(Config { min, max, in_bytes, weight, idle, avpkt, ecn, harddrop, nodrop, gentle, wait, bytemode })
+        Ok(Config { min, max, in_bytes, weight, idle, avpkt, params: params.clone() })
     }
 }
 

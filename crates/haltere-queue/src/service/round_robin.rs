@@ -1,5 +1,4 @@
 //! Round robin: one packet of each class in turn.
-//! Source, deviations and known problems: see [`Params`].
 //! Model: the class after the one served last is next, if it holds a packet.
 //! Units: packets. Cost: O(1) a packet.
 
@@ -7,21 +6,19 @@ use super::ClassService;
 use crate::LinkContext;
 use crate::classify::CLASSES;
 use haltere_units::ParamError;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Serves one packet of each class in turn.
-///
-/// Source: J. Nagle, "On packet switches with infinite storage", RFC 970 (1985).
-///
-/// Deviations: none.
-///
-/// Known problems: a class of large packets gets more bytes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {}
+haltere_units::params! {
+    /// Serves one packet of each class in turn.
+    ///
+    /// Source: J. Nagle, "On packet switches with infinite storage", RFC 970 (1985).
+    ///
+    /// Deviations: none.
+    ///
+    /// Known problems: a class of large packets gets more bytes.
+    pub struct Params {}
+}
 
-/// The service.
+/// Round robin over the two classes.
 #[derive(Debug, Clone)]
 pub struct RoundRobin {
     /// The class whose turn it is.

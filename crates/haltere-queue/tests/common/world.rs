@@ -1,4 +1,5 @@
-//! A link in front of any discipline, for tests: arrivals, service at a rate, timers; conservation checked at each step.
+//! A link in front of any discipline, for tests: arrivals, service at a rate, timers; conservation checked at each
+//! step.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use crate::common::{Recorder, TestPkt};

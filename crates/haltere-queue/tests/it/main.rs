@@ -9,4 +9,5 @@ mod conformance;
 mod edges;
 mod oracles;
 mod p4;
+mod ranges;
 mod survivors;

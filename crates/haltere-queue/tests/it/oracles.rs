@@ -438,7 +438,9 @@ proptest! {
     }
 
     #[test]
-    fn dualpi2_does_as_the_pseudocode(arrivals in arrivals(), fields in "[nlce]{1,40}", params in dualpi2_params(), seed: u64) {
+    fn dualpi2_does_as_the_pseudocode(
+        arrivals in arrivals(), fields in "[nlce]{1,40}", params in dualpi2_params(), seed: u64,
+    ) {
         let arrivals = coloured(&arrivals, &fields);
         let (mut ours, mut rfc) = dualpi2_pair(&params);
         prop_assert_eq!(sent_and_dropped(&mut ours, &arrivals, seed), sent_and_dropped(&mut rfc, &arrivals, seed));

@@ -93,7 +93,6 @@ pub(crate) struct Ftp {
     files: Rng,
     stop: Option<Time>,
     task: Option<Task>,
-    /// Tasks done.
     done: Vec<TaskRecord>,
     /// File bytes delivered to the server.
     received: u64,

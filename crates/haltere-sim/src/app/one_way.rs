@@ -37,7 +37,6 @@ impl OneWay {
         };
         asked.window.map(|_| Box::new(new))
     }
-    /// A packet arrives.
     pub fn arrived(&mut self, now: Time, packet: &Datagram) {
         if !self.asked.measures_at(packet.sent) {
             return;

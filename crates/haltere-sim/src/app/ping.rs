@@ -22,9 +22,7 @@ pub(crate) struct Ping {
     payload: u32,
     ecn: Ecn,
     stop: Option<Time>,
-    /// Requests sent.
     requests: u64,
-    /// Replies received.
     replies: u64,
 }
 

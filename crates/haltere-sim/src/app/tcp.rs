@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 /// The client's side, and index of its endpoint.
 const CLIENT: usize = 0;
-/// The server's side.
 const SERVER: usize = 1;
 
 /// One end of the connection.
@@ -193,7 +192,6 @@ impl Tcp {
     pub fn control_mut(&mut self) -> Option<&mut Control> {
         self.ends[CLIENT].socket.control_mut()
     }
-    /// The client's endpoint.
     pub fn info(&self) -> Info {
         self.ends[CLIENT].socket.info()
     }

@@ -110,7 +110,6 @@ impl Tap {
         let parts: [&[u8]; 5] = [&kind.to_le_bytes(), &total, body, &[0; 3][..padding], &total];
         self.error = parts.iter().try_for_each(|part| self.writer.write_all(part)).err();
     }
-    /// Ends the file.
     pub fn close(mut self) -> Result<(), RunError> {
         let error = self.error.take().or_else(|| self.writer.flush().err());
         error.map_or(Ok(()), |error| Err(RunError::Capture { link: self.link, error }))

@@ -1,6 +1,6 @@
 //! What an event is for: a kind and an index, in 32 bits.
 
-/// What is due.
+/// The kinds of events that become due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -27,7 +27,7 @@ pub struct Target(pub(super) u32);
 const INDEX_BITS: u32 = 29;
 
 impl Target {
-    /// The largest index.
+    /// The largest index that a target has room for.
     pub const MAX_INDEX: u32 = (1 << INDEX_BITS) - 1;
 
     /// The target of that kind and index (up to [`Target::MAX_INDEX`]).
@@ -35,7 +35,7 @@ impl Target {
     pub const fn new(kind: Kind, index: u32) -> Target {
         Target((kind as u32) << INDEX_BITS | index)
     }
-    /// Its kind.
+    /// The kind of event that is due.
     #[inline(always)]
     pub const fn kind(self) -> Kind {
         match self.0 >> INDEX_BITS {
@@ -48,7 +48,7 @@ impl Target {
             _ => Kind::Record,
         }
     }
-    /// Its index.
+    /// The index of the flow, link or end that it is for.
     #[inline]
     pub const fn index(self) -> usize {
         (self.0 & Target::MAX_INDEX) as usize

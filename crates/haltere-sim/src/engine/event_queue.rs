@@ -53,7 +53,7 @@ struct Node {
     next: u32,
 }
 
-/// The pending events.
+/// The pending events, in order of time and sequence number.
 #[derive(Debug, Clone)]
 pub struct EventQueue {
     /// The bucket that the clock has reached, latest first.
@@ -113,11 +113,11 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// No events.
+    /// A queue without any events.
     pub fn new() -> EventQueue {
         EventQueue::default()
     }
-    /// Entries pending.
+    /// The number of pending events.
     pub fn len(&self) -> usize {
         self.current.len() + self.in_wheel + self.far.len()
     }
@@ -129,7 +129,7 @@ impl EventQueue {
     pub fn peak(&self) -> usize {
         self.peak
     }
-    /// Adds an event.
+    /// Adds an event for that time, after those that it has for it.
     #[inline]
     pub fn push(&mut self, time: Time, target: Target) {
         let entry = key(time.as_ns(), self.seq, target.0);

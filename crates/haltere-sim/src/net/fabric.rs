@@ -19,7 +19,6 @@ pub(crate) const DELIVER: u32 = u32::MAX;
 /// Links, packets and pending events.
 #[derive(Debug)]
 pub(crate) struct Fabric {
-    /// The virtual time.
     pub now: Time,
     pub events: EventQueue,
     pub links: Vec<SimLink>,
@@ -31,7 +30,6 @@ pub(crate) struct Fabric {
     pub warmup: Time,
     /// The first instant after the run.
     pub after_end: Time,
-    /// Finds paths.
     pub routes: Routes,
     /// Paths that change during the run.
     pub detours: Detours,

@@ -132,7 +132,6 @@ impl<P: Copy> Flights<P> {
         self.fetch_place(place);
         place
     }
-    /// Prefetches a place.
     #[inline(always)]
     pub fn fetch_place(&self, place: u32) {
         fetch(self.places.as_ptr().wrapping_add(place as usize));

@@ -37,11 +37,8 @@ pub(crate) struct Header {
     pub src_port: u16,
     /// Destination port (ICMP: 0).
     pub dst_port: u16,
-    /// IP identification.
     pub id: u16,
-    /// IP protocol number.
     pub protocol: u8,
-    /// DSCP.
     pub dscp: u8,
     /// The ECN field and three flags.
     pub marks: Marks,
@@ -62,7 +59,6 @@ impl Marks {
     /// The packet is a copy that a queue sent back to its sender.
     const REFLECTED: u8 = 32;
 
-    /// The ECN field.
     #[inline]
     pub fn ecn(self) -> Ecn {
         match self.0 & Marks::ECN {
@@ -108,9 +104,7 @@ pub(crate) fn is_aligned(isn: u32) -> bool {
 /// What a packet carries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Body {
-    /// A TCP segment.
     Tcp(Segment),
-    /// A UDP datagram.
     Udp(Datagram),
     /// An ICMP echo request or reply.
     Echo(Echo),
@@ -122,7 +116,6 @@ pub(crate) struct Datagram {
     pub sent: Time,
     /// Its number at its sender.
     pub seq: u32,
-    /// Payload bytes.
     pub payload: u32,
 }
 
@@ -130,9 +123,7 @@ pub(crate) struct Datagram {
 pub(crate) struct Echo {
     /// When the request left.
     pub sent: Time,
-    /// Sequence number.
     pub seq: u16,
-    /// Payload bytes.
     pub payload: u32,
     /// It is the reply.
     pub reply: bool,
@@ -152,7 +143,6 @@ struct Content {
     more: u32,
     /// TCP: window field; an echo: sequence number.
     window: u16,
-    /// Bytes of payload.
     payload: u16,
 }
 
@@ -215,7 +205,6 @@ impl Header {
             flags: 0,
         }
     }
-    /// The flow.
     pub fn flow(&self) -> FlowKey {
         FlowKey {
             src: u128::from(address(self.src)),

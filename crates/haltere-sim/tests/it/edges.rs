@@ -1,6 +1,6 @@
 //! Every key of an experiment at the ends of its form: the experiment is refused in one line, or it runs.
 
-use haltere_lab::schema::names;
+use haltere_lab::schema::{example, names};
 use haltere_lab::{ErrorKind, Scenario, Topology, Traffic};
 use haltere_sim::{RunControl, RunError, run};
 use haltere_units::{Bytes, Dur, Rate, Size};
@@ -29,12 +29,18 @@ fn experiments() -> Vec<(Value, String)> {
     // The simulator runs no programs.
     for kind in Traffic::NAMES.iter().filter(|kind| **kind != "program") {
         let about = Traffic::about(kind).expect("a registry");
-        let text = base("drop_tail", &format!("kind = \"{kind}\"\n{}", about.example));
+        let example = example("traffic", kind).expect("a registry");
+        let text = match example.split_once("[[traffic]]\n") {
+            Some(("", entry)) => base("drop_tail", entry),
+            _ => format!("duration = \"30ms\"\nseeds = 1\n{example}"),
+        };
         let text = if about.without.contains(&"jitter") { arriving(text) } else { text };
         all.push((text, "/traffic/0".into()));
     }
     for name in Topology::NAMES {
-        let text = format!("duration = \"150ms\"\n{}", Topology::example(name).expect("a registry"));
+        let example = example("topologies", name).expect("a registry");
+        let traffic = if example.contains("[[traffic]]") { "" } else { "[[traffic]]\nkind = \"bulk\"\n" };
+        let text = format!("duration = \"150ms\"\n{example}\n{traffic}");
         all.push((text, format!("/topology/{name}")));
     }
     let read = |text: &str| Scenario::parse(text, "").unwrap_or_else(|e| panic!("{e}\n{text}")).filled();

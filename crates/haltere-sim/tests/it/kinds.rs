@@ -1,5 +1,6 @@
 //! Every traffic kind and every topology runs in the simulator, and the same seed gives the same record.
 
+use haltere_lab::schema::example;
 use haltere_lab::{Scenario, Topology, Traffic};
 use haltere_plan::Record;
 use haltere_sim::{RunControl, run};
@@ -28,7 +29,10 @@ fn every_traffic_kind_runs_its_example() {
     // A program has no sockets here.
     for name in Traffic::NAMES.iter().filter(|name| **name != "program") {
         let about = Traffic::about(name).expect("a kind of the registry");
-        let record = record(&format!("{DUMBBELL}[[traffic]]\nkind = \"{name}\"\n{}\n", about.example));
+        let example = example("traffic", name).expect("an example");
+        // The dumbbell, or a topology of the example's own.
+        let base = if example.contains("[topology") { "duration = \"2s\"\n" } else { DUMBBELL };
+        let record = record(&format!("{base}{example}\n"));
         let own = match about.table {
             Some("pings") => record.pings.len(),
             Some("tasks") => record.tasks.len(),
@@ -54,6 +58,8 @@ fn a_program_is_refused_before_the_run() {
 #[test]
 fn every_topology_runs_its_example() {
     for name in Topology::NAMES {
-        record(&format!("duration = \"500ms\"\n{}", Topology::example(name).expect("a topology of the registry")));
+        let example = example("topologies", name).expect("a topology of the registry");
+        let traffic = if example.contains("[[traffic]]") { "" } else { "[[traffic]]\nkind = \"bulk\"\n" };
+        record(&format!("duration = \"500ms\"\n{example}\n{traffic}"));
     }
 }

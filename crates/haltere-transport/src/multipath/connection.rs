@@ -28,11 +28,11 @@ use haltere_units::{Bytes, Dur, Ecn, ParamError, Time};
 /// A segment to send, and on which path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transmission {
-    /// The path.
+    /// Number of the path on which it leaves.
     pub path: usize,
-    /// The segment.
+    /// The segment as the subflow's TCP sends it.
     pub segment: Segment,
-    /// Its ECN codepoint.
+    /// ECN codepoint of its IP header.
     pub ecn: Ecn,
     /// What it carries besides TCP.
     pub dss: Dss,

@@ -26,7 +26,7 @@ pub struct PathInfo {
 /// What a correlator reports of two paths.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Coefficient {
-    /// When.
+    /// When the correlator reported it.
     pub at: Time,
     /// Which correlator: its place in the parameters.
     pub correlator: usize,

@@ -72,7 +72,6 @@ impl SendQueue {
         chunk.carried = chunk.carried.with(path);
         *chunk
     }
-    /// The oldest chunk.
     pub fn front(&self) -> Option<&Chunk> {
         self.chunks.front()
     }

@@ -10,9 +10,9 @@ pub const MAX_PATHS: usize = 16;
 pub struct Paths(u32);
 
 impl Paths {
-    /// No path.
+    /// The set without any path.
     pub const NONE: Paths = Paths(0);
-    /// One path.
+    /// The set of one path.
     pub const fn one(path: usize) -> Paths {
         Paths(1 << path)
     }
@@ -21,7 +21,7 @@ impl Paths {
     pub const fn with(self, path: usize) -> Paths {
         Paths(self.0 | 1 << path)
     }
-    /// Without that path.
+    /// The set without that path.
     #[must_use]
     pub const fn without(self, path: usize) -> Paths {
         Paths(self.0 & !(1 << path))
@@ -42,11 +42,11 @@ impl Paths {
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// How many.
+    /// The number of paths in the set.
     pub const fn len(self) -> u32 {
         self.0.count_ones()
     }
-    /// The first.
+    /// The path of the set with the lowest number.
     pub fn first(self) -> Option<usize> {
         (self.0 != 0).then(|| self.0.trailing_zeros() as usize)
     }
@@ -65,7 +65,7 @@ pub struct PathView {
     pub ready: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
-    /// Its variation.
+    /// Mean deviation of the round-trip time.
     pub rttvar: Dur,
     /// Congestion window.
     pub cwnd: Bytes,

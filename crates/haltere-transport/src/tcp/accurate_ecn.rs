@@ -25,7 +25,6 @@ const COUNTS: u32 = 1 << 24;
 /// How the receiver reports marks: what the handshake agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Feedback {
-    /// No ECN.
     #[default]
     None,
     /// One bit (RFC 3168, or RFC 8257 with a control that asks for it).

@@ -31,7 +31,7 @@ pub struct Info {
     pub state: CaState,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
-    /// Its variation.
+    /// Mean deviation of the round-trip time (`RTTVAR`).
     pub rttvar: Dur,
     /// Least round-trip time; zero before the first sample.
     pub min_rtt: Dur,

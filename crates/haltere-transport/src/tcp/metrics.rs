@@ -22,7 +22,7 @@ use haltere_units::{Bytes, Dur};
 pub struct Metrics {
     /// Smoothed round-trip time; zero if none is remembered.
     pub rtt: Dur,
-    /// Its variation.
+    /// Mean deviation of the round-trip time (`RTTVAR`).
     pub rttvar: Dur,
     /// Congestion window.
     pub cwnd: Bytes,

@@ -11,7 +11,7 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// Reset the connection.
     pub const RST: Flags = Flags(0x04);
-    /// Push.
+    /// What was written ends here: the receiver is to pass it on (push).
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement field counts.
     pub const ACK: Flags = Flags(0x10);
@@ -132,7 +132,7 @@ pub struct Segment {
     pub len: u32,
     /// The window field as in the header, not scaled.
     pub window: u16,
-    /// Flags.
+    /// Flags of the TCP header, with those of ECN.
     pub flags: Flags,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,

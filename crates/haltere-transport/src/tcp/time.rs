@@ -8,7 +8,6 @@ use haltere_units::{Dur, Time};
 pub(crate) struct Deadline(Time);
 
 impl Deadline {
-    /// Nothing is due.
     pub(crate) const NONE: Deadline = Deadline(Time::NEVER);
 
     #[inline]

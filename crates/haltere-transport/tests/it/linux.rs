@@ -3,6 +3,7 @@
 
 use crate::pipe::{Pipe, Setup};
 use haltere_congestion::{CongestionParams, Hystart, cubic};
+use haltere_transport::Flags;
 use haltere_units::{Bytes, Dur, Rate, Time};
 
 fn link(control: &str) -> Pipe {
@@ -82,6 +83,28 @@ fn a_hundred_kilobytes_take_a_round_trip_more_as_in_the_kernel() {
         }
         near(&format!("{mbps} Mbit/s, {rtt_ms} ms: us"), p.now.as_ns() / 1000, linux_us, 2000);
     }
+}
+
+/// Reno in slow start at 100 Mbit/s and 20 ms. Linux 6.1 with 320 bytes for headers writes as much as its send buffer
+/// has room for at a time, and 128 KiB at most; it pushes the last segment of each such write, and one after each half
+/// of the largest window. Captured in virtual time.
+#[test]
+fn segments_are_pushed_where_the_kernel_pushes_them() {
+    let kernel =
+        [23, 32, 49, 70, 97, 99, 128, 137, 172, 192, 244, 263, 338, 359, 489, 661, 891, 1202, 1616, 2129, 2642];
+    let mut s = Setup::new("reno");
+    (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(100), 10_000, Dur::from_ms(10), true);
+    s.bucket = true;
+    s.tcp.iter_mut().for_each(|tcp| tcp.header_room = Bytes::new(320));
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(Time::from_ns(300_000_000));
+    let first = p.ends[0].info();
+    let iss = p.trace.iter().flatten().find(|t| t.1 == 0 && t.2.len > 0).expect("data").2.seq;
+    let pushed = p.trace.iter().flatten().filter(|t| t.1 == 0 && t.2.flags.contains(Flags::PSH));
+    let pushed: Vec<u32> = pushed.map(|t| (t.2.seq.wrapping_sub(iss) + t.2.len) / 1448).collect();
+    assert_eq!(pushed[..kernel.len().min(pushed.len())], kernel[..pushed.len().min(kernel.len())], "{first:?}");
+    assert!(pushed.len() > 15, "{pushed:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! keeps its port.
 
 use super::socket::{self, READ};
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::node_address;
@@ -21,15 +21,9 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// The kind.
-pub(super) struct Arrivals;
-
-impl Kind for Arrivals {
-    type Plan = Box<ArrivalsPlan>;
-    type Endpoint<'p> = Process<'p>;
-    fn open<'p>(plan: &'p Box<ArrivalsPlan>, at: Opening<'p>) -> Result<Process<'p>, WireError> {
-        Process::open(plan, at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p ArrivalsPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Process::open(plan, at)?))
 }
 
 /// One traffic entry whose flows arrive during the run.
@@ -40,7 +34,7 @@ pub(super) struct Process<'p> {
     arrivals: FlowArrivals,
     next: Option<FlowArrival>,
     listeners: Vec<OwnedFd>,
-    flows: Vec<Option<Flow>>,
+    flows: Vec<Option<ArrivedFlow>>,
     /// Flows whose receiver has not accepted them, by address and port of their sender.
     waiting: HashMap<(Ipv4Addr, u16), usize>,
     routes: Routes,
@@ -48,9 +42,8 @@ pub(super) struct Process<'p> {
     sink: Vec<u8>,
 }
 
-/// One flow.
 #[derive(Debug)]
-struct Flow {
+struct ArrivedFlow {
     sender: OwnedFd,
     receiver: Option<OwnedFd>,
     unwritten: u64,
@@ -58,7 +51,7 @@ struct Flow {
     completion: Completion,
 }
 
-impl Flow {
+impl ArrivedFlow {
     /// Its current row of the record.
     fn line(&self) -> Completion {
         let sent_again = TcpInfo::of(self.sender.as_fd()).map_or(0, |info| info.info().retransmissions);
@@ -69,7 +62,7 @@ impl Flow {
 impl<'p> Process<'p> {
     fn open(plan: &'p ArrivalsPlan, at: Opening<'p>) -> Result<Process<'p>, WireError> {
         let mut listeners = Vec::new();
-        for node in nodes(plan).1 {
+        for node in plan.sides().1 {
             let (host, address) = (at.host(node)?, SocketAddrV4::new(node_address(node), at.port()));
             let buffer = plan.tcp.receiver.recv_buffer;
             let made = socket::listener(host, address, false, |socket| socket::set_buffers(socket, None, buffer));
@@ -113,7 +106,7 @@ impl<'p> Process<'p> {
             end: Time::NEVER,
             ideal: ideal(self.at.plan, (&there, &back), bytes, mss) + delay(self.at.plan, &there),
         };
-        self.flows.push(Some(Flow { sender, receiver: None, unwritten: bytes.as_u64(), received: 0, completion }));
+        self.flows.push(Some(ArrivedFlow { sender, receiver: None, unwritten: bytes.as_u64(), received: 0, completion }));
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Done {
@@ -191,7 +184,7 @@ impl Endpoint for Process<'_> {
     }
     fn finish(&mut self, observed: &mut Observed) {
         observed.completions.extend(&self.done);
-        observed.completions.extend(self.flows.iter().flatten().map(Flow::line));
+        observed.completions.extend(self.flows.iter().flatten().map(ArrivedFlow::line));
     }
 }
 
@@ -199,20 +192,4 @@ impl Drop for Process<'_> {
     fn drop(&mut self) {
         self.flows.iter().flatten().for_each(|flow| socket::reset_when_dropped(&flow.sender));
     }
-}
-
-/// The nodes that may send and the nodes that may receive.
-pub(crate) fn nodes(plan: &ArrivalsPlan) -> (Vec<usize>, Vec<usize>) {
-    use haltere_plan::plan::{Between, Pattern};
-    let (mut from, mut to): (Vec<usize>, Vec<usize>) = match (&plan.pattern, &plan.between) {
-        (Pattern::Replay(flows), _) => flows.iter().map(|flow| (flow.from, flow.to)).unzip(),
-        (Pattern::Incast { to: Some(to), .. }, Between::Hosts(hosts)) => (hosts.to_vec(), vec![*to]),
-        (_, Between::Hosts(hosts)) => (hosts.to_vec(), hosts.to_vec()),
-        (_, Between::Pairs(pairs)) => pairs.iter().copied().unzip(),
-    };
-    for nodes in [&mut from, &mut to] {
-        nodes.sort_unstable();
-        nodes.dedup();
-    }
-    (from, to)
 }

@@ -1,17 +1,10 @@
 //! TCP with an endless supply of data, or with a number of bytes.
 
 use super::stream::{Stream, Transfer};
-use super::{Kind, Opening};
-use crate::error::WireError;
+use super::{Opened, Opening};
 use haltere_plan::plan::BulkPlan;
 
-/// The kind.
-pub(super) struct Bulk;
-
-impl Kind for Bulk {
-    type Plan = BulkPlan;
-    type Endpoint<'p> = Transfer;
-    fn open<'p>(plan: &'p BulkPlan, at: Opening<'p>) -> Result<Transfer, WireError> {
-        Transfer::open(&at, Stream { tcp: &plan.tcp, bytes: plan.bytes, source: None, multipath: false })
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p BulkPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Transfer::open(&at, Stream { tcp: &plan.tcp, bytes: plan.bytes, source: None, multipath: false })?))
 }

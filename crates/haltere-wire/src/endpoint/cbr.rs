@@ -1,6 +1,6 @@
 //! One UDP flow at a constant rate.
 
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side};
 use crate::error::{Doing, WireError};
 use crate::namespace::node_address;
 use haltere_plan::plan::CbrPlan;
@@ -16,18 +16,11 @@ const BATCH: usize = 64;
 
 const RECEIVE_BUFFER: usize = 8 << 20;
 
-/// The kind.
-pub(super) struct Cbr;
-
-impl Kind for Cbr {
-    type Plan = CbrPlan;
-    type Endpoint<'p> = Datagram;
-    fn open<'p>(plan: &'p CbrPlan, at: Opening<'p>) -> Result<Datagram, WireError> {
-        Datagram::open(plan, &at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p CbrPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Datagram::open(plan, &at)?))
 }
 
-/// One UDP flow.
 #[derive(Debug)]
 pub(super) struct Datagram {
     sender: UdpSocket,

@@ -26,7 +26,6 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Events to watch.
 const EDGES: EpollFlags =
     EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
 /// After these the end of a stream may follow its last bytes.
@@ -36,18 +35,18 @@ const ENDS: EpollFlags = EpollFlags::EPOLLRDHUP.union(EpollFlags::EPOLLHUP).unio
 #[derive(Debug)]
 pub(super) struct Exchange<'p, C> {
     client: C,
-    lines: Lines<'p>,
+    pairs: Pairs<'p>,
     /// The answers, if they are rows of the table `completions`.
     done: Vec<Completion>,
 }
 
 /// The connections of a flow.
 #[derive(Debug)]
-struct Lines<'p> {
+struct Pairs<'p> {
     at: Opening<'p>,
     tcp: &'p TcpPlan,
     listener: OwnedFd,
-    lines: Vec<Option<Line>>,
+    all: Vec<Option<SocketPair>>,
     /// Connections that the server has not accepted, by the client's port.
     waiting: HashMap<u16, usize>,
     /// Connections on which there may be something to write.
@@ -57,7 +56,7 @@ struct Lines<'p> {
 
 /// A connection with what is asked on it.
 #[derive(Debug)]
-struct Line {
+struct SocketPair {
     client: OwnedFd,
     server: Option<OwnedFd>,
     calls: Calls,
@@ -75,47 +74,47 @@ impl<'p, C: Client> Exchange<'p, C> {
         let listener = listener.map_err(|e| at.failed("server", e))?;
         // What it accepts has its control and its buffers.
         at.set_congestion(&listener, tcp, at.from)?;
-        let (lines, waiting, asked, sink) = (Vec::new(), HashMap::new(), VecDeque::new(), vec![0; READ]);
-        let lines = Lines { at, tcp, listener, lines, waiting, asked, sink };
-        Ok(Exchange { client, lines, done: Vec::new() })
+        let (all, waiting, asked, sink) = (Vec::new(), HashMap::new(), VecDeque::new(), vec![0; READ]);
+        let pairs = Pairs { at, tcp, listener, all, waiting, asked, sink };
+        Ok(Exchange { client, pairs, done: Vec::new() })
     }
     /// Lets the client act, and writes what it asks for.
     fn act(&mut self, context: &Context<'_>, act: impl FnOnce(&mut C, &mut Open<'_, 'p>)) -> Done {
-        let mut open = Open { lines: &mut self.lines, context, failed: None };
+        let mut open = Open { pairs: &mut self.pairs, context, failed: None };
         act(&mut self.client, &mut open);
         if let Some(error) = open.failed {
             return Err(error);
         }
-        while let Some(number) = self.lines.asked.pop_front() {
-            self.lines.write(context, number, CLIENT)?;
+        while let Some(number) = self.pairs.asked.pop_front() {
+            self.pairs.write(context, number, CLIENT)?;
         }
         Ok(())
     }
     /// The client reads and is called for each complete answer.
     fn read(&mut self, context: &Context<'_>, ends: bool, observed: &mut Observed) -> Done {
         let mut answers = Vec::new();
-        let line = &mut context.line(observed).received;
-        *line += self.lines.read(context, ends, |call, again| answers.push((call, again)))?;
+        let received = &mut context.line(observed).received;
+        *received += self.pairs.read(context, ends, |call, again| answers.push((call, again)))?;
         for (call, again) in answers {
             if C::COMPLETIONS {
-                let row = call.completion(context.flow as u32, self.lines.nodes(), again);
+                let row = call.completion(context.flow as u32, self.pairs.nodes(), again);
                 self.done.push(Completion { end: context.now, ..row });
             }
             let answer = Answer { connection: context.part, bytes: call.response() };
             self.act(context, |client, open| client.answered(answer, open))?;
         }
-        self.lines.close_if_over(context.part);
+        self.pairs.close_if_over(context.part);
         Ok(())
     }
 }
 
-impl Lines<'_> {
+impl Pairs<'_> {
     /// The nodes of the server and the client.
     fn nodes(&self) -> (u32, u32) {
         (self.at.flow.from as u32, self.at.flow.to as u32)
     }
-    fn line(&mut self, number: usize) -> Option<&mut Line> {
-        self.lines.get_mut(number)?.as_mut()
+    fn pair(&mut self, number: usize) -> Option<&mut SocketPair> {
+        self.all.get_mut(number)?.as_mut()
     }
     /// Begins a connection that gets that number.
     fn connect(&mut self, context: &Context<'_>, number: usize, calls: Calls) -> Done {
@@ -126,7 +125,7 @@ impl Lines<'_> {
         let local = getsockname::<SockaddrIn>(client.as_raw_fd()).map_err(|e| at.failed("a connection", e))?;
         self.waiting.insert(local.port(), number);
         context.watch_part(client.as_fd(), number, Side::Receiver, EDGES)?;
-        self.lines[number] = Some(Line { client, server: None, calls, retransmissions: 0, is_shut: false });
+        self.all[number] = Some(SocketPair { client, server: None, calls, retransmissions: 0, is_shut: false });
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Done {
@@ -134,15 +133,15 @@ impl Lines<'_> {
             // One that is closed already has no peer, and nothing to answer.
             let Ok(peer) = getpeername::<SockaddrIn>(server.as_raw_fd()) else { continue };
             let Some(number) = self.waiting.remove(&peer.port()) else { continue };
-            let Some(line) = self.line(number) else { continue };
+            let Some(pair) = self.pair(number) else { continue };
             context.watch_part(server.as_fd(), number, Side::Sender, EDGES)?;
-            line.server = Some(server);
+            pair.server = Some(server);
         }
         Ok(())
     }
     /// A connection gave up: what it had not answered is asked again on another one.
     fn reopen(&mut self, context: &Context<'_>, number: usize) -> Done {
-        match self.lines[number].take() {
+        match self.all[number].take() {
             Some(old) if !old.calls.is_over() => {
                 self.connect(context, number, old.calls.again())?;
                 self.write(context, number, CLIENT)
@@ -152,7 +151,7 @@ impl Lines<'_> {
     }
     /// Writes what is left to write on one side.
     fn write(&mut self, context: &Context<'_>, number: usize, side: usize) -> Done {
-        match self.line(number).map(|line| line.write(side)) {
+        match self.pair(number).map(|pair| pair.write(side)) {
             Some(Err(Dead)) => self.reopen(context, number),
             _ => Ok(()),
         }
@@ -160,13 +159,13 @@ impl Lines<'_> {
     /// The server reads requests and answers them.
     fn serve(&mut self, context: &Context<'_>, ends: bool) -> Done {
         let (number, sink) = (context.part, &mut self.sink);
-        let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(()) };
-        let Some(server) = &line.server else { return Ok(()) };
+        let Some(pair) = self.all.get_mut(number).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(server) = &pair.server else { return Ok(()) };
         let Ok((bytes, is_end)) = take(server, sink, ends) else { return self.reopen(context, number) };
-        line.calls.heard(bytes);
-        if is_end && line.calls.unwritten(SERVER) == 0 {
+        pair.calls.heard(bytes);
+        if is_end && pair.calls.unwritten(SERVER) == 0 {
             // Its FIN tells the client, which then forgets the connection.
-            line.server = None;
+            pair.server = None;
             return Ok(());
         }
         self.write(context, number, SERVER)
@@ -175,8 +174,8 @@ impl Lines<'_> {
     /// retransmissions.
     fn read(&mut self, context: &Context<'_>, ends: bool, mut done: impl FnMut(Call, u64)) -> Result<u64, WireError> {
         let (number, sink) = (context.part, &mut self.sink);
-        let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };
-        let Line { client, server, calls, retransmissions, .. } = line;
+        let Some(pair) = self.all.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };
+        let SocketPair { client, server, calls, retransmissions, .. } = pair;
         let Ok((bytes, is_end)) = take(client, sink, ends) else { return self.reopen(context, number).map(|()| 0) };
         calls.read(bytes, |call| {
             let info = server.as_ref().and_then(|server| TcpInfo::of(server.as_fd()).ok());
@@ -191,18 +190,18 @@ impl Lines<'_> {
     }
     /// Closes the client's side if it asks for nothing more.
     fn close_if_over(&mut self, number: usize) {
-        if let Some(line) = self.line(number)
-            && line.calls.is_over()
-            && line.calls.unwritten(CLIENT) == 0
-            && !std::mem::replace(&mut line.is_shut, true)
+        if let Some(pair) = self.pair(number)
+            && pair.calls.is_over()
+            && pair.calls.unwritten(CLIENT) == 0
+            && !std::mem::replace(&mut pair.is_shut, true)
         {
             // Not connected (any more): nothing is left to close.
-            let _ = shutdown(line.client.as_raw_fd(), Shutdown::Write);
+            let _ = shutdown(pair.client.as_raw_fd(), Shutdown::Write);
         }
     }
 }
 
-impl Line {
+impl SocketPair {
     /// Writes what is left to write on one side.
     fn write(&mut self, side: usize) -> Result<(), Dead> {
         let socket = if side == CLIENT { Some(&self.client) } else { self.server.as_ref() };
@@ -240,7 +239,7 @@ fn set_up(socket: &OwnedFd, tcp: &TcpParams) -> io::Result<()> {
 
 /// The connections as the client sees them.
 struct Open<'a, 'p> {
-    lines: &'a mut Lines<'p>,
+    pairs: &'a mut Pairs<'p>,
     context: &'a Context<'a>,
     failed: Option<WireError>,
 }
@@ -250,27 +249,27 @@ impl Connections for Open<'_, '_> {
         self.context.now
     }
     fn open(&mut self, _server_port: u16) -> usize {
-        let free = self.lines.lines.iter().position(Option::is_none).unwrap_or(self.lines.lines.len());
-        if free == self.lines.lines.len() {
-            self.lines.lines.push(None);
+        let free = self.pairs.all.iter().position(Option::is_none).unwrap_or(self.pairs.all.len());
+        if free == self.pairs.all.len() {
+            self.pairs.all.push(None);
         }
-        if let Err(error) = self.lines.connect(self.context, free, Calls::default()) {
+        if let Err(error) = self.pairs.connect(self.context, free, Calls::default()) {
             self.failed = Some(error);
         }
         free
     }
     fn ask(&mut self, connection: usize, request: Bytes, response: Bytes) {
-        if let Some(line) = self.lines.line(connection) {
-            line.calls.ask(request, response, self.context.now);
-            self.lines.asked.push_back(connection);
+        if let Some(pair) = self.pairs.pair(connection) {
+            pair.calls.ask(request, response, self.context.now);
+            self.pairs.asked.push_back(connection);
         }
     }
     fn close(&mut self) {
-        for number in 0..self.lines.lines.len() {
-            if let Some(line) = self.lines.line(number) {
-                line.calls.close();
+        for number in 0..self.pairs.all.len() {
+            if let Some(pair) = self.pairs.pair(number) {
+                pair.calls.close();
             }
-            self.lines.close_if_over(number);
+            self.pairs.close_if_over(number);
         }
     }
     fn wake(&mut self, at: Time) {
@@ -280,7 +279,7 @@ impl Connections for Open<'_, '_> {
 
 impl<C: Client> Endpoint for Exchange<'_, C> {
     fn start(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
-        context.watch(self.lines.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
+        context.watch(self.pairs.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
         self.act(context, |client, open| client.start(open))
     }
     fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
@@ -289,22 +288,22 @@ impl<C: Client> Endpoint for Exchange<'_, C> {
     fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done {
         let ends = events.intersects(ENDS);
         match side {
-            Side::Listener => self.lines.accept(context),
-            Side::Sender => self.lines.serve(context, ends),
+            Side::Listener => self.pairs.accept(context),
+            Side::Sender => self.pairs.serve(context, ends),
             Side::Receiver => {
-                self.lines.write(context, context.part, CLIENT)?;
+                self.pairs.write(context, context.part, CLIENT)?;
                 self.read(context, ends, observed)
             }
         }
     }
     /// Closes the connections without an open request. The client stops asking by itself.
     fn stop(&mut self, _context: &Context<'_>) {
-        for number in 0..self.lines.lines.len() {
-            if let Some(line) = self.lines.line(number)
-                && line.calls.open().next().is_none()
+        for number in 0..self.pairs.all.len() {
+            if let Some(pair) = self.pairs.pair(number)
+                && pair.calls.open().next().is_none()
             {
-                line.calls.close();
-                self.lines.close_if_over(number);
+                pair.calls.close();
+                self.pairs.close_if_over(number);
             }
         }
     }
@@ -312,20 +311,20 @@ impl<C: Client> Endpoint for Exchange<'_, C> {
         true
     }
     fn finish(&mut self, observed: &mut Observed) {
-        let flow = self.lines.at.index as u32;
+        let flow = self.pairs.at.index as u32;
         if C::COMPLETIONS {
-            let open = self.lines.lines.iter().flatten().flat_map(|line| line.calls.open());
-            let open = open.map(|call| call.completion(flow, self.lines.nodes(), 0));
+            let open = self.pairs.all.iter().flatten().flat_map(|pair| pair.calls.open());
+            let open = open.map(|call| call.completion(flow, self.pairs.nodes(), 0));
             observed.completions.extend(self.done.drain(..).chain(open));
         }
-        self.client.finish(self.lines.at.plan.end, flow, observed);
+        self.client.finish(self.pairs.at.plan.end, flow, observed);
     }
 }
 
-impl Drop for Lines<'_> {
+impl Drop for Pairs<'_> {
     fn drop(&mut self) {
-        for line in self.lines.iter().flatten() {
-            [Some(&line.client), line.server.as_ref()].into_iter().flatten().for_each(socket::reset_when_dropped);
+        for pair in self.all.iter().flatten() {
+            [Some(&pair.client), pair.server.as_ref()].into_iter().flatten().for_each(socket::reset_when_dropped);
         }
     }
 }

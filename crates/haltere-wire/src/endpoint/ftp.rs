@@ -15,7 +15,7 @@
 //! the 221.
 
 use super::socket;
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::node_address;
@@ -34,16 +34,9 @@ const FTP_PORT: u16 = 21;
 /// Pause between a failure and the next attempt, so that a server that refuses at once is not flooded.
 const PAUSE: Dur = Dur::from_ms(100);
 
-/// The kind.
-pub(super) struct Ftp;
-
-impl Kind for Ftp {
-    type Plan = FtpPlan;
-    type Endpoint<'p> = Uploads<'p>;
-    const NEEDS_FTP_SERVER: bool = true;
-    fn open<'p>(plan: &'p FtpPlan, at: Opening<'p>) -> Result<Uploads<'p>, WireError> {
-        Ok(Uploads::new(plan, at))
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p FtpPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Uploads::new(plan, at)))
 }
 
 /// One unfinished task.

@@ -2,13 +2,13 @@
 //!
 //! The program is given by the caller; it serves port 21 with anonymous uploads and says `ready` on a line of its own.
 
-use super::needs_ftp_server;
 use crate::error::{Doing, WireError};
 use crate::namespace::Topology;
+use crate::program::wait_until_ready;
 use haltere_plan::Plan;
+use haltere_plan::plan::AppPlan;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 /// Running servers; dropped, they are ended.
@@ -27,7 +27,8 @@ impl Drop for Servers {
 
 /// Starts the servers that the plan's uploads need, and waits until they serve.
 pub(crate) fn start(plan: &Plan, topology: &Topology, program: &[OsString]) -> Result<Servers, WireError> {
-    let hosts: BTreeSet<usize> = plan.flows.iter().filter(|flow| needs_ftp_server(flow)).map(|flow| flow.to).collect();
+    let hosts: BTreeSet<usize> =
+        plan.flows.iter().filter(|flow| matches!(flow.app, AppPlan::Ftp(_))).map(|flow| flow.to).collect();
     let mut servers = Servers(Vec::new());
     for host in topology.hosts.iter().filter(|host| host.nodes.iter().any(|node| hosts.contains(node))) {
         let Some((name, arguments)) = program.split_first() else {
@@ -35,25 +36,12 @@ pub(crate) fn start(plan: &Plan, topology: &Topology, program: &[OsString]) -> R
         };
         let mut command = Command::new(name);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = host.namespace.spawn(&mut command).doing("starting the FTP server")?;
-        servers.0.push(child);
-        wait_until_ready(servers.0.last_mut().unwrap_or_else(|| unreachable!("just pushed")))?;
+        servers.0.push(host.namespace.spawn(&mut command).doing("starting the FTP server")?);
+        if let Some(child) = servers.0.last_mut() {
+            wait_until_ready(child)
+                .doing("waiting for the FTP server")?
+                .map_err(|reason| WireError::Missing(format!("the FTP server does not start: {reason}")))?;
+        }
     }
     Ok(servers)
-}
-
-fn wait_until_ready(child: &mut Child) -> Result<(), WireError> {
-    let mut line = String::new();
-    if let Some(out) = child.stdout.take() {
-        BufReader::new(out).read_line(&mut line).doing("waiting for the FTP server")?;
-    }
-    if line.trim() == "ready" {
-        return Ok(());
-    }
-    let mut why = String::new();
-    if let Some(mut err) = child.stderr.take() {
-        let _ = err.read_to_string(&mut why);
-    }
-    let reason = why.lines().last().unwrap_or("no reason given");
-    Err(WireError::Missing(format!("the FTP server does not start: {reason}")))
 }

@@ -5,9 +5,9 @@
 //! Units: times since the start of the run. Known problems: a write is as large as the socket takes, so a send
 //! buffer is always full, as with iperf3.
 //!
-//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what
-//! the kernel must be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the
-//! run.
+//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file has a
+//! function `open`, which gives the [`Endpoint`] of a flow. A kind without a line is refused before the run. What the
+//! kernel must be able to do or be set to for a kind is in `check` and `sysctls`.
 
 mod exchange;
 pub(crate) mod ftp_server;
@@ -16,10 +16,12 @@ mod stream;
 
 use crate::clock::{Clock, Monotonic};
 use crate::error::{Doing, WireError};
-use crate::mptcp::Role;
+use crate::mptcp::{self, Role};
 use crate::namespace::{Namespace, Topology};
 use crate::program::Place;
+use crate::stats::Lateness;
 use crate::world::{Control, place};
+use haltere_plan::app::arrivals::ArrivalsPlan;
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
 use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan};
@@ -36,26 +38,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The end of a step of an endpoint.
 type Done = Result<(), WireError>;
-
-/// What the wire must know of a traffic kind before its flows are opened.
-trait Kind {
-    /// The explicit plan of the kind.
-    type Plan;
-    /// What runs a flow of the kind.
-    type Endpoint<'p>: Endpoint;
-    /// Whether the wire can do what the plan asks; `place` is its traffic entry.
-    fn check(_plan: &Self::Plan, _place: &str) -> Done {
-        Ok(())
-    }
-    /// What the kernel of a host with that role must be set to beside its TCP: names below `/proc/sys/net` and values.
-    fn sysctls(_role: Role) -> Vec<(String, String)> {
-        Vec::new()
-    }
-    /// The receiver's host runs the FTP server.
-    const NEEDS_FTP_SERVER: bool = false;
-    /// Opens the sockets of a flow; nothing is sent yet.
-    fn open<'p>(plan: &'p Self::Plan, at: Opening<'p>) -> Result<Self::Endpoint<'p>, WireError>;
-}
 
 /// One flow's sockets, and what its applications do with them.
 trait Endpoint: std::fmt::Debug {
@@ -132,6 +114,9 @@ impl<'p> Opening<'p> {
     }
 }
 
+/// The endpoint of a flow.
+type Opened<'p> = Result<Box<dyn Endpoint + 'p>, WireError>;
+
 macro_rules! kinds {
     ($($variant:ident, $module:ident);+ $(;)?) => {
         $(mod $module;)+
@@ -139,41 +124,16 @@ macro_rules! kinds {
         /// The kinds that the wire has.
         const KINDS: &[&str] = &[$(stringify!($module)),+];
 
-        /// Opens the sockets of a flow.
-        fn open<'p>(at: Opening<'p>) -> Result<Box<dyn Endpoint + 'p>, WireError> {
-            match &at.flow.app {
-                $(AppPlan::$variant(plan) => Ok(Box::new($module::$variant::open(plan, at)?)),)+
-                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => Err(unknown(at.flow)),
-            }
+        fn is_known(app: &AppPlan) -> bool {
+            matches!(app, $(AppPlan::$variant(_))|+)
         }
 
-        /// Whether the wire has the kind of this flow, and can do what its plan asks.
-        pub(crate) fn check(flow: &FlowPlan) -> Done {
-            if flow.dscp != 0 {
-                let fault = Fault::new(place(flow), "dscp", "left out on the wire", flow.dscp);
-                return Err(WireError::Refused(Box::new(fault)));
-            }
-            match &flow.app {
-                $(AppPlan::$variant(plan) => $module::$variant::check(plan, &place(flow)),)+
+        /// Opens the sockets of a flow.
+        fn open<'p>(at: Opening<'p>) -> Opened<'p> {
+            match &at.flow.app {
+                $(AppPlan::$variant(plan) => $module::open(plan, at),)+
                 #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => Err(unknown(flow)),
-            }
-        }
-        /// What the kernel of a host with that role in this flow must be set to beside its TCP.
-        pub(crate) fn sysctls(flow: &FlowPlan, role: Role) -> Vec<(String, String)> {
-            match &flow.app {
-                $(AppPlan::$variant(_) => $module::$variant::sysctls(role),)+
-                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => Vec::new(),
-            }
-        }
-        /// The flow's receiver runs the FTP server.
-        fn needs_ftp_server(flow: &FlowPlan) -> bool {
-            match &flow.app {
-                $(AppPlan::$variant(_) => $module::$variant::NEEDS_FTP_SERVER,)+
-                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                _ => false,
+                _ => Err(unknown(at.flow)),
             }
         }
     };
@@ -194,10 +154,30 @@ kinds! {
     Program, program;
 }
 
+/// Whether the wire has the kind of this flow, and can do what its plan asks.
+pub(crate) fn check(flow: &FlowPlan) -> Done {
+    if flow.dscp != 0 {
+        let fault = Fault::new(place(flow), "dscp", "left out on the wire", flow.dscp);
+        return Err(WireError::Refused(Box::new(fault)));
+    }
+    match &flow.app {
+        app if !is_known(app) => Err(unknown(flow)),
+        AppPlan::Multipath(plan) => mptcp::check(&place(flow), plan),
+        AppPlan::Voip(plan) => voip::check(plan, &place(flow)),
+        _ => Ok(()),
+    }
+}
+
+/// What the kernel of a host with that role in this flow must be set to beside its TCP: names below `/proc/sys/net` and
+/// values.
+pub(crate) fn sysctls(flow: &FlowPlan, role: Role) -> Vec<(String, String)> {
+    if matches!(flow.app, AppPlan::Multipath(_)) { mptcp::sysctls(role) } else { Vec::new() }
+}
+
 /// The hosts of a flow: the nodes of each, and what it does there.
 pub(crate) fn hosts(flow: &FlowPlan) -> Vec<(Vec<usize>, Role)> {
     if let Some(process) = flow.app.arrivals() {
-        let (from, to) = arrivals::nodes(process);
+        let (from, to) = process.sides();
         let one = |role| move |node| (vec![node], role);
         return from.into_iter().map(one(Role::Opens)).chain(to.into_iter().map(one(Role::Accepts))).collect();
     }
@@ -212,7 +192,7 @@ pub(crate) fn hosts(flow: &FlowPlan) -> Vec<(Vec<usize>, Role)> {
 
 /// The flow's own ends. Of flows that arrive they count for nothing: the first of each side.
 fn ends(flow: &FlowPlan) -> (usize, usize) {
-    let sides = flow.app.arrivals().map(arrivals::nodes);
+    let sides = flow.app.arrivals().map(ArrivalsPlan::sides);
     let first = sides.and_then(|(from, to)| Some((*from.first()?, *to.first()?)));
     first.unwrap_or((flow.from, flow.to))
 }
@@ -333,6 +313,7 @@ pub struct Agent<'p> {
     manner: &'p Manner,
     /// By flow: it was in recovery at the last sample, and the episodes seen so far.
     recoveries: Vec<(bool, u64)>,
+    late: Lateness,
 }
 
 impl<'p> Agent<'p> {
@@ -356,10 +337,11 @@ impl<'p> Agent<'p> {
         let (flows, measured) = (vec![FlowRecord::default(); plan.flows.len()], (plan.warmup, plan.measured_until()));
         let observed = Observed { flows, measured, ..Observed::default() };
         let recoveries = vec![(false, 0); plan.flows.len()];
-        Ok(Agent { plan, endpoints, epoll, due: RefCell::new(due), observed, manner, recoveries })
+        let (due, late) = (RefCell::new(due), Lateness::default());
+        Ok(Agent { plan, endpoints, epoll, due, observed, manner, recoveries, late })
     }
     /// Runs all flows until the plan's end, or until it is cancelled.
-    pub fn run(mut self, clock: &mut Monotonic, control: &Control<'_>) -> Result<Observed, WireError> {
+    pub fn run(&mut self, clock: &mut Monotonic, control: &Control<'_>) -> Done {
         let mut events = vec![EpollEvent::empty(); 256];
         loop {
             let now = clock.now();
@@ -371,21 +353,25 @@ impl<'p> Agent<'p> {
                 return Err(WireError::Interrupted);
             }
             while let Some((at, due)) = self.pop(now) {
+                self.late.add(now.since(at));
                 self.on_due(at, now, due)?;
             }
-            let ready = self.epoll.wait(&mut events, EpollTimeout::ZERO).or_else(not_interrupted);
-            let ready = ready.doing("waiting for sockets")?;
-            for event in &events[..ready] {
-                self.on_ready(now, event)?;
-            }
-            if ready == 0 {
+            if self.on_all_ready(now, &mut events)? == 0 {
                 let next = self.due.borrow().peek().map_or(self.plan.end, |Reverse((at, _))| *at);
                 let until = next.min(now + ATTENTION).min(self.plan.end);
                 clock.sleep(Some(until), &[self.epoll.0.as_fd()]).doing("sleeping")?;
             }
         }
-        self.finish();
-        Ok(self.observed)
+        // What was due and is not done any more was late by as much at the least.
+        let undone = self.due.borrow().iter().map(|Reverse((at, _))| *at).filter(|at| *at < self.plan.end).min();
+        undone.into_iter().for_each(|at| self.late.add(self.plan.end.since(at)));
+        Ok(())
+    }
+    /// The network has ended: what came from it before is read, and counts as of the run's end.
+    pub fn read_the_rest(&mut self) -> Done {
+        let mut events = vec![EpollEvent::empty(); 256];
+        while self.on_all_ready(self.plan.end, &mut events)? > 0 {}
+        Ok(())
     }
     /// What is due next, if it is due by now.
     fn pop(&self, now: Time) -> Option<(Time, Due)> {
@@ -409,6 +395,13 @@ impl<'p> Agent<'p> {
             Due::Stop(flow) => self.endpoints[flow].stop(&context(flow)),
         }
         Ok(())
+    }
+    /// Handles the sockets that are ready; how many.
+    fn on_all_ready(&mut self, now: Time, events: &mut [EpollEvent]) -> Result<usize, WireError> {
+        let ready =
+            self.epoll.wait(events, EpollTimeout::ZERO).or_else(not_interrupted).doing("waiting for sockets")?;
+        events[..ready].iter().try_for_each(|event| self.on_ready(now, event))?;
+        Ok(ready)
     }
     fn on_ready(&mut self, now: Time, event: &EpollEvent) -> Done {
         let (part, token) = ((event.data() >> PART) as usize, event.data() as u32 as usize);
@@ -463,7 +456,8 @@ impl<'p> Agent<'p> {
             self.endpoints[flow].sample_paths(at, flow as u32, &mut self.observed.path_series);
         }
     }
-    fn finish(&mut self) {
+    /// Completes the record, and says how late the agent did what was due.
+    pub fn finish(mut self) -> (Observed, Lateness) {
         self.count();
         for flow in 0..self.endpoints.len() {
             self.observed.flows[flow].sender = self.sender_info(flow);
@@ -473,6 +467,7 @@ impl<'p> Agent<'p> {
         }
         self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
         self.order_completions();
+        (self.observed, self.late)
     }
     /// Flows that arrived in order of their end, then the responses to requests of each flow.
     fn order_completions(&mut self) {

@@ -1,9 +1,9 @@
 //! One stream over several paths: a socket of the kernel's Multipath TCP and the subflows that the plan wants of it.
 
-use super::stream::{Source, Stream, Transfer};
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
+use super::stream::{RateSource, Stream, Transfer};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side};
 use crate::error::WireError;
-use crate::mptcp::{self, Join, PathManager, Role, Subflow};
+use crate::mptcp::{self, Join, PathManager, Subflow};
 use crate::namespace::node_address;
 use haltere_plan::plan::{MultipathPlan, PathPlan};
 use haltere_plan::record::PathSample;
@@ -15,24 +15,11 @@ use nix::sys::epoll::EpollFlags;
 /// How soon to ask again while the connection is not established.
 const AGAIN: Dur = Dur::from_ms(1);
 
-/// The kind.
-pub(super) struct Multipath;
-
-impl Kind for Multipath {
-    type Plan = Box<MultipathPlan>;
-    type Endpoint<'p> = Subflows;
-    fn check(plan: &Box<MultipathPlan>, place: &str) -> Done {
-        mptcp::check(place, plan)
-    }
-    fn sysctls(role: Role) -> Vec<(String, String)> {
-        mptcp::sysctls(role)
-    }
-    fn open<'p>(plan: &'p Box<MultipathPlan>, at: Opening<'p>) -> Result<Subflows, WireError> {
-        Subflows::open(plan, &at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p MultipathPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Subflows::open(plan, &at)?))
 }
 
-/// One stream.
 #[derive(Debug)]
 pub(super) struct Subflows {
     transfer: Transfer,
@@ -48,7 +35,7 @@ impl Subflows {
     fn open(plan: &MultipathPlan, at: &Opening<'_>) -> Result<Subflows, WireError> {
         let (flow, port) = (at.flow, at.port());
         let failed = |e| WireError::os(format!("{}: the kernel's Multipath TCP", flow.name), e);
-        let source = plan.rate.map(|rate| Source::steady(rate, plan.packet, at.source_rng()));
+        let source = plan.rate.map(|rate| RateSource::steady(rate, plan.packet, at.source_rng()));
         let transfer = Transfer::open(at, Stream { tcp: &plan.tcp, bytes: plan.bytes, source, multipath: true })?;
         let manager = at.from.enter(PathManager::open).map_err(failed)?;
         at.to.enter(|| PathManager::open()?.accept_joins()).map_err(failed)?;

@@ -2,7 +2,8 @@
 //! that the agent's own delays do not count.
 //! Source: RFC 792.
 
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr::set_ecn};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side, cbr::set_ecn};
+use crate::clock::wall_ns;
 use crate::error::{Doing, WireError};
 use crate::frame::checksum;
 use crate::namespace::node_address;
@@ -15,7 +16,6 @@ use nix::sys::socket::{
     setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -23,15 +23,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// Requests whose replies are still waited for; older ones are given up.
 const OUTSTANDING: usize = 4096;
 
-/// The kind.
-pub(super) struct Ping;
-
-impl Kind for Ping {
-    type Plan = PingPlan;
-    type Endpoint<'p> = Echo;
-    fn open<'p>(plan: &'p PingPlan, at: Opening<'p>) -> Result<Echo, WireError> {
-        Echo::open(plan, &at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p PingPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(Echo::open(plan, &at)?))
 }
 
 /// One flow of echo requests.
@@ -74,7 +68,7 @@ impl Endpoint for Echo {
         self.sequence = self.sequence.wrapping_add(1);
         let request = echo_request(self.id, self.sequence, self.payload);
         context.line(observed).packets_sent += 1;
-        self.sent.push_back((self.sequence, context.now, wall_clock_ns()));
+        self.sent.push_back((self.sequence, context.now, wall_ns()));
         if self.sent.len() > OUTSTANDING {
             self.sent.pop_front();
         }
@@ -111,11 +105,6 @@ pub(super) fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> Option<(usize
 
 fn ns(t: TimeSpec) -> u64 {
     t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
-}
-
-/// The clock of the kernel's stamps on packets.
-pub(super) fn wall_clock_ns() -> u64 {
-    clock_gettime(ClockId::CLOCK_REALTIME).map(ns).unwrap_or(0)
 }
 
 fn echo_request(id: u16, sequence: u16, payload: usize) -> Vec<u8> {

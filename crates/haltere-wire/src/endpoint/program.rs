@@ -2,7 +2,7 @@
 //!
 //! The server starts while the run is prepared, and the client at the flow's start. The flow's bytes are those that the network counts.
 
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side};
 use crate::clock::wait_for;
 use crate::error::WireError;
 use crate::namespace::{Namespace, node_address};
@@ -22,15 +22,9 @@ use std::time::Duration;
 /// How long a server may take until it is ready.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The kind.
-pub(super) struct Program;
-
-impl Kind for Program {
-    type Plan = Box<ProgramPlan>;
-    type Endpoint<'p> = Pair<'p>;
-    fn open<'p>(plan: &'p Box<ProgramPlan>, at: Opening<'p>) -> Result<Pair<'p>, WireError> {
-        Pair::open(plan, &at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p ProgramPlan, at: Opening<'p>) -> Opened<'p> {
+    Ok(Box::new(ProgramPair::open(plan, &at)?))
 }
 
 /// A program that runs or ran, and its line of the record.
@@ -52,7 +46,7 @@ impl Ran {
 
 /// The programs of a flow.
 #[derive(Debug)]
-pub(super) struct Pair<'p> {
+pub(super) struct ProgramPair<'p> {
     flow: &'p FlowPlan,
     plan: &'p ProgramPlan,
     from: &'p Namespace,
@@ -64,11 +58,11 @@ pub(super) struct Pair<'p> {
     client: Option<Ran>,
 }
 
-impl<'p> Pair<'p> {
-    fn open(plan: &'p ProgramPlan, at: &Opening<'p>) -> Result<Pair<'p>, WireError> {
+impl<'p> ProgramPair<'p> {
+    fn open(plan: &'p ProgramPlan, at: &Opening<'p>) -> Result<ProgramPair<'p>, WireError> {
         let folders = Folders::new(at.plan, at.index, at.programs)
             .map_err(|e| WireError::os(format!("{}: making folders for its programs", at.flow.name), e))?;
-        let mut pair = Pair {
+        let mut pair = ProgramPair {
             flow: at.flow,
             plan,
             from: at.from,
@@ -147,7 +141,7 @@ impl<'p> Pair<'p> {
     }
 }
 
-impl Endpoint for Pair<'_> {
+impl Endpoint for ProgramPair<'_> {
     fn start(&mut self, context: &Context<'_>, at: Time, _: &mut Observed) -> Done {
         if let Some(server) = &self.server {
             context.watch(server.process.end(), Side::Listener, EpollFlags::EPOLLIN)?;

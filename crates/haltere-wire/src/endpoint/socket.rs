@@ -126,7 +126,7 @@ impl Opening<'_> {
     }
 }
 
-/// Begins to connect.
+/// Starts to connect, and does not wait for the handshake.
 pub(super) fn begin(socket: &OwnedFd, to: SocketAddrV4) -> io::Result<()> {
     match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(()),

@@ -1,5 +1,5 @@
 //! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a
-//! [`Source`].
+//! [`RateSource`].
 
 use super::socket::{self, READ};
 use super::{Context, Done, Endpoint, Observed, Opening, Side};
@@ -23,7 +23,7 @@ const ALWAYS: Dur = Dur::from_secs(1 << 30);
 
 /// A source that writes chunks while it is on.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct RateSource {
     chunk: u64,
     every: Dur,
     on: DurationDistribution,
@@ -33,25 +33,37 @@ pub(super) struct Source {
     chance: Rng,
 }
 
-impl Source {
+impl RateSource {
     /// A source with that rate while it is on, for times drawn from these distributions.
     pub(super) fn new(
         rate: Rate,
         chunk: Bytes,
         (on, off): (DurationDistribution, DurationDistribution),
+        begins_off: bool,
         chance: Rng,
-    ) -> Source {
+    ) -> RateSource {
         let every = rate.time_for(chunk).max(Dur::from_ns(1));
-        Source { chunk: chunk.as_u64(), every, on, off, begins_off: false, on_until: Time::ZERO, chance }
-    }
-    /// The same source, which begins off or on.
-    pub(super) fn beginning(self, begins_off: bool) -> Source {
-        Source { begins_off, ..self }
+        RateSource { chunk: chunk.as_u64(), every, on, off, begins_off, on_until: Time::ZERO, chance }
     }
     /// A source that is always on.
-    pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> Source {
+    pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> RateSource {
         let (on, off) = (DurationDistribution::Constant(ALWAYS), DurationDistribution::Constant(Dur::ZERO));
-        Source::new(rate, chunk, (on, off), chance)
+        RateSource::new(rate, chunk, (on, off), false, chance)
+    }
+    /// It begins at that time. Returns when it writes first.
+    fn begin(&mut self, at: Time) -> Time {
+        let first = if self.begins_off { at + self.chance.span(self.off) } else { at };
+        self.on_until = first + self.chance.span(self.on);
+        first
+    }
+    /// It is `at`, the time that was returned last. Returns the bytes that it writes, and the next such time.
+    fn write(&mut self, at: Time) -> (u64, Time) {
+        if at < self.on_until {
+            return (self.chunk, at + self.every);
+        }
+        let start = at + self.chance.span(self.off);
+        self.on_until = start + self.chance.span(self.on);
+        (0, start)
     }
 }
 
@@ -61,12 +73,11 @@ pub(super) struct Stream<'p> {
     /// Bytes in all; `None`: endless.
     pub(super) bytes: Option<Bytes>,
     /// What writes them; `None`: as much is written as the socket takes.
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<RateSource>,
     /// The connection is one of Multipath TCP.
     pub(super) multipath: bool,
 }
 
-/// One TCP flow.
 #[derive(Debug)]
 pub(super) struct Transfer {
     sender: OwnedFd,
@@ -78,7 +89,7 @@ pub(super) struct Transfer {
     total: Option<u64>,
     /// Bytes that may be written now; `None`: without end.
     allowance: Option<u64>,
-    source: Option<Source>,
+    source: Option<RateSource>,
     writing: bool,
     sink: Vec<u8>,
     reading: Reading,
@@ -200,25 +211,17 @@ impl Endpoint for Transfer {
         socket::begin(&self.sender, self.to).doing(format!("{}: connecting", self.name))?;
         self.write_when_possible(context)?;
         if let Some(source) = &mut self.source {
-            let first = if source.begins_off { at + source.chance.span(source.off) } else { at };
-            source.on_until = first + source.chance.span(source.on);
-            context.tick_at(first);
+            context.tick_at(source.begin(at));
         }
         Ok(())
     }
     /// The source's next write.
     fn tick(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Done {
         let Some(source) = &mut self.source else { return Ok(()) };
-        if at >= source.on_until {
-            let start = at + source.chance.span(source.off);
-            source.on_until = start + source.chance.span(source.on);
-            context.tick_at(start);
-            return Ok(());
-        }
-        self.allowance = self.allowance.map(|left| left + source.chunk);
-        let next = at + source.every;
+        let (bytes, next) = source.write(at);
+        self.allowance = self.allowance.map(|left| left + bytes);
         // A sender that cannot be watched any more is gone: its source with it.
-        if self.write_when_possible(context).is_ok() {
+        if bytes == 0 || self.write_when_possible(context).is_ok() {
             context.tick_at(next);
         }
         Ok(())
@@ -279,4 +282,27 @@ fn read_in_a_thread(receiver: &OwnedFd, flow: &str) -> Done {
         {}
     };
     std::thread::Builder::new().stack_size(1 << 16).spawn(read).map(drop).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_writes_its_rate_while_it_is_on() {
+        let half = DurationDistribution::Constant(Dur::from_ms(250));
+        let end = Time::ZERO + Dur::from_secs(3);
+        // 500 kB/s for six times 250 ms; begun off, for five times and the 240 ms from 2.76 s on.
+        for (begins_off, bytes) in [(false, 750_000), (true, 745_000)] {
+            let (rate, chunk, chance) = (Rate::from_mbps(4), Bytes::new(1000), Rng::new(1, "source"));
+            let mut source = RateSource::new(rate, chunk, (half, half), begins_off, chance);
+            let (mut at, mut written) = (source.begin(Time::ZERO + Dur::from_ms(10)), 0);
+            while at < end {
+                let (more, next) = source.write(at);
+                assert!(next > at);
+                (written, at) = (written + more, next);
+            }
+            assert_eq!(written, bytes, "begins off: {begins_off}");
+        }
+    }
 }

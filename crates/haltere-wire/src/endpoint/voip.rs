@@ -5,8 +5,9 @@
 //! delay is from the call that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not
 //! count.
 
-use super::ping::{receive, wall_clock_ns};
-use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr};
+use super::ping::receive;
+use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side, cbr};
+use crate::clock::wall_ns;
 use crate::error::{Doing, WireError};
 use haltere_plan::plan::VoipPlan;
 use haltere_plan::voice::Voice;
@@ -21,25 +22,21 @@ const RTP: usize = 12;
 /// Version 2, no extras; payload type 0 is PCMU (RFC 3551).
 const VERSION: u8 = 0x80;
 
-/// The kind.
-pub(super) struct Voip;
+/// A packet must have room for its header.
+pub(super) fn check(plan: &VoipPlan, place: &str) -> Done {
+    if plan.packet < Bytes::new(RTP as u64) {
+        let (rule, hint) = ("at least 12 B", "a packet has an RTP header");
+        return Err(WireError::refused(place, "packet", rule, plan.packet, hint));
+    }
+    Ok(())
+}
 
-impl Kind for Voip {
-    type Plan = VoipPlan;
-    type Endpoint<'p> = Call<'p>;
-    fn check(plan: &VoipPlan, place: &str) -> Done {
-        if plan.packet < Bytes::new(RTP as u64) {
-            let (rule, hint) = ("at least 12 B", "a packet has an RTP header");
-            return Err(WireError::refused(place, "packet", rule, plan.packet, hint));
-        }
-        Ok(())
-    }
-    fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Result<Call<'p>, WireError> {
-        let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
-        let (sender, receiver) = cbr::sockets(&at, false)?;
-        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true).doing(format!("{}: time stamps", at.flow.name))?;
-        Ok(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() })
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Opened<'p> {
+    let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
+    let (sender, receiver) = cbr::sockets(&at, false)?;
+    setsockopt(&receiver, sockopt::ReceiveTimestampns, &true).doing(format!("{}: time stamps", at.flow.name))?;
+    Ok(Box::new(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() }))
 }
 
 /// A talker and a listener.
@@ -81,7 +78,7 @@ impl Endpoint for Call<'_> {
     fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         set_number(&mut self.packet, self.voice.sent() as u32);
         let next = self.voice.send();
-        self.left.push(wall_clock_ns());
+        self.left.push(wall_ns());
         // A packet that the host cannot send counts as lost.
         let _ = self.sender.send(&self.packet);
         context.tick_at(next);

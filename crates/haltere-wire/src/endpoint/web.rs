@@ -1,19 +1,12 @@
 //! A user who loads web pages one after the other.
 
 use super::exchange::Exchange;
-use super::{Kind, Opening};
-use crate::error::WireError;
+use super::{Opened, Opening};
 use haltere_plan::exchange::User;
 use haltere_plan::plan::WebPlan;
 
-/// The kind.
-pub(super) struct Web;
-
-impl Kind for Web {
-    type Plan = Box<WebPlan>;
-    type Endpoint<'p> = Exchange<'p, User>;
-    fn open<'p>(plan: &'p Box<WebPlan>, at: Opening<'p>) -> Result<Exchange<'p, User>, WireError> {
-        let client = User::new(at.flow, plan, at.seed).map_err(|e| at.refused(e))?;
-        Exchange::open(&plan.tcp, client, at)
-    }
+/// Opens a flow of the kind.
+pub(super) fn open<'p>(plan: &'p WebPlan, at: Opening<'p>) -> Opened<'p> {
+    let client = User::new(at.flow, plan, at.seed).map_err(|e| at.refused(e))?;
+    Ok(Box::new(Exchange::open(&plan.tcp, client, at)?))
 }

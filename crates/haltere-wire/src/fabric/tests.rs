@@ -49,7 +49,7 @@ fn a_full_queue_drops_and_every_packet_is_counted() {
     let script = (0..1200).map(|i| (Time::ZERO, frame(i, 100))).collect();
     let mut router = run_script(cable(link(0, 1, fifo()), link(1, 0, fifo())), vec![script, vec![]], Time::from_ns(1));
     let end = Time::ZERO + Dur::from_secs(1);
-    let record = &router.fabric.link_records(end)[0].total;
+    let record = &router.fabric.network.link_records(end)[0].total;
     // One goes to the line at once, 1000 wait.
     assert_eq!((record.arrived, record.sent, record.dropped_overlimit), (1200, 1001, 199));
     assert_eq!(record.peak_packets, 1000);
@@ -68,7 +68,7 @@ fn loss_is_as_asked_and_held_packets_are_overtaken() {
     let script: Vec<_> = (0..20_000).map(|i| (Time::from_ns(u64::from(i) * 100_000), frame(i, 100))).collect();
     let mut router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(2));
     let ids = ids(&router.ports[1].sent);
-    let lost = router.fabric.link_records(Time::ZERO + Dur::from_secs(3))[0].total.lost;
+    let lost = router.fabric.network.link_records(Time::ZERO + Dur::from_secs(3))[0].total.lost;
     assert_eq!(ids.len() as u64 + lost, 20_000);
     assert!((1850..2150).contains(&lost), "{lost}"); // 2000, three and a half standard deviations
     let overtaken = ids.windows(2).filter(|w| w[0] > w[1]).count();
@@ -110,7 +110,7 @@ fn a_dumbbell_routes_by_address_and_counts_strangers() {
     assert_eq!((fabric.outbox(2).len(), fabric.outbox(1).len(), fabric.outbox(0).len()), (1, 1, 0));
     // Three links of 80 us and 1 ms each.
     assert_eq!(fabric.outbox(2)[0].0, Time::from_ns(3 * 1_080_000));
-    assert_eq!(fabric.counters().unroutable, 3);
+    assert_eq!(fabric.network.counters().unroutable, 3);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn returned_copies_come_out_where_the_packet_came_in() {
         let copy = Frame::parse(bytes);
         assert_eq!((copy.flow().src_port, copy.flow().dst_port, copy.ecn()), (2, 1, haltere_queue::Ecn::Ce));
     }
-    let returned = router.fabric.counters().returned;
+    let returned = router.fabric.network.counters().returned;
     assert_eq!(returned, router.ports[0].sent.len() as u64);
     assert_eq!(router.snapshot(Time::ZERO + Dur::from_secs(2)).unaccounted(), 0);
 }
@@ -141,7 +141,7 @@ fn queues_are_sampled_at_their_times() {
     params.plan.links[1].watched = false;
     let script = (0..10).map(|i| (Time::ZERO, frame(i, 1250))).collect();
     let mut router = run_script(params, vec![script, vec![]], Time::ZERO + Dur::from_ms(5));
-    let samples = router.fabric.take_samples();
+    let samples = std::mem::take(router.fabric.network.samples()).into_vec();
     let seen: Vec<_> = samples.iter().map(|s| (s.at.as_ns() / 1_000_000, s.packets)).take(5).collect();
     // At an instant the sample comes first: at 1 ms the second packet has not left the queue yet.
     assert_eq!(seen, [(0, 0), (1, 9), (2, 8), (3, 7), (4, 6)]);
@@ -178,7 +178,7 @@ fn the_peak_after_the_warm_up_is_counted_anew() {
     let script = (0..103).map(|i| (at(i), frame(i, 100))).collect();
     let end = Time::ZERO + Dur::from_ms(40);
     let mut router = run_script(params, vec![script, vec![]], end);
-    let record = &router.fabric.link_records(end)[0];
+    let record = &router.fabric.network.link_records(end)[0];
     assert_eq!((record.total.peak_packets, record.after_warmup.peak_packets), (99, 2));
     assert_eq!((record.total.sent, record.after_warmup.sent), (103, 3));
 }
@@ -202,7 +202,7 @@ fn frames_take_another_path_after_a_change_of_the_routes() {
     }
     fabric.advance(Time::ZERO + Dur::from_secs(1));
     let sent: Vec<u64> =
-        fabric.link_records(Time::ZERO + Dur::from_secs(1)).iter().map(|link| link.total.sent).collect();
+        fabric.network.link_records(Time::ZERO + Dur::from_secs(1)).iter().map(|link| link.total.sent).collect();
     assert_eq!(sent, [2, 0, 1, 0, 2, 0, 1, 0]);
 }
 

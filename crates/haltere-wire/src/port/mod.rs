@@ -1,8 +1,7 @@
 //! Ports: where frames come in and go out, in batches.
 //!
-//! [`packet::PacketPort`] is a network interface through AF_PACKET; [`memory`] is a script of arrivals for tests.
+//! [`packet::PacketPort`] is a network interface through AF_PACKET.
 
-pub mod memory;
 pub mod packet;
 
 use crate::error::WireError;
@@ -15,13 +14,13 @@ use std::os::fd::BorrowedFd;
 /// What a port counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PortCounters {
-    /// Frames received.
+    /// Frames that came from the interface.
     pub received: u64,
-    /// Frames sent.
+    /// Frames that the interface took.
     pub sent: u64,
-    /// Bytes received.
+    /// Bytes of the frames received.
     pub received_bytes: u64,
-    /// Bytes sent.
+    /// Bytes of the frames sent.
     pub sent_bytes: u64,
     /// Frames that the kernel dropped because we were too slow.
     pub overrun: u64,
@@ -57,6 +56,6 @@ pub trait Port {
     fn check(&mut self) -> Result<(), WireError> {
         Ok(())
     }
-    /// The counters.
+    /// What it counted so far.
     fn counters(&mut self) -> PortCounters;
 }

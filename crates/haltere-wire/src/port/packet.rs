@@ -19,11 +19,15 @@ use crate::frame::Frame;
 use crate::frame::offload::{self, Offload, Tag};
 use crate::sys::{self, check, get_option, mtu, set_option};
 use haltere_units::Time;
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, socket};
 use std::collections::VecDeque;
-use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -73,7 +77,6 @@ impl Slot<'_> {
     }
 }
 
-/// The receive ring.
 #[derive(Debug)]
 struct Ring {
     base: NonNull<u8>,
@@ -89,7 +92,7 @@ unsafe impl Send for Ring {}
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: `base` and `bytes` are those of the mapping made in `Ring::new`, unmapped only here.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        let _ = unsafe { munmap(self.base.cast(), self.bytes) };
     }
 }
 
@@ -105,21 +108,10 @@ impl Ring {
         };
         set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         let bytes = BLOCK * blocks;
+        let size = NonZeroUsize::new(bytes).ok_or(Errno::EINVAL)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a fresh shared mapping of the socket's ring, of the size just asked for.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                socket.as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap gave no memory"))?;
+        let base = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, socket, 0) }?.cast();
         Ok(Ring { base, bytes, slot, slots: blocks * per_block, next: 0 })
     }
     /// Passes the next frame, if one has come, to `take`, then returns its slot to the kernel.
@@ -157,7 +149,7 @@ enum Taken {
     Long(Option<Tag>),
 }
 
-/// A network interface.
+/// A network interface through a packet socket.
 #[derive(Debug)]
 pub struct PacketPort {
     name: String,
@@ -185,12 +177,8 @@ impl PacketPort {
             Some(libc::EPERM | libc::EACCES) => WireError::Privilege("taking packets from an interface"),
             _ => WireError::os(format!("opening a packet socket for `{name}`"), error),
         };
-        let text = CString::new(name).map_err(|_| WireError::plan(name, "must be the name of an interface"))?;
-        // SAFETY: a valid C string; the call only reads it.
-        let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
-        if index == 0 {
-            return Err(WireError::plan("router", format!("must be given interfaces that exist, got `{name}`")));
-        }
+        let absent = |_| WireError::plan("router", format!("must be given interfaces that exist, got `{name}`"));
+        let index = if_nametoindex(name).map_err(absent)?;
         let (socket, sender) = (packet_socket().map_err(fail)?, packet_socket().map_err(fail)?);
         let set_up = || -> io::Result<Ring> {
             let set = |option: i32, value: i32| set_option(socket.as_fd(), libc::SOL_PACKET, option, &value);
@@ -239,12 +227,12 @@ impl PacketPort {
     fn receive_long(&mut self, tag: Option<Tag>, each: &mut dyn FnMut(Frame)) -> io::Result<()> {
         self.long.resize(offload::HEADER + offload::LONGEST, 0);
         let len = loop {
-            match sys::receive(self.socket.as_fd(), &mut self.long) {
+            match recv(self.socket.as_raw_fd(), &mut self.long, MsgFlags::MSG_TRUNC) {
                 Ok(len) => break len,
                 // The pending error of an interface that went down, told once; the frame still waits.
-                Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => self.counters.is_down = true,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+                Err(Errno::ENETDOWN) => self.counters.is_down = true,
+                Err(Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
             }
         };
         match self.long.get(..len).and_then(<[u8]>::split_first_chunk).map(split) {
@@ -389,11 +377,8 @@ fn send_batch<'a, const N: usize>(socket: &OwnedFd, frames: impl Iterator<Item =
 
 /// A packet socket that receives nothing yet, for it has no protocol.
 fn packet_socket() -> io::Result<OwnedFd> {
-    // SAFETY: plain system call.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
-    check(fd)?;
-    // SAFETY: `fd` was just opened and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    Ok(socket(AddressFamily::Packet, SockType::Raw, flags, None)?)
 }
 
 fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {

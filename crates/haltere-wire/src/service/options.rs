@@ -1,6 +1,5 @@
 //! The options of `haltere router`, checked before anything is opened.
 
-use super::Service;
 use crate::error::{Doing, WireError};
 use crate::sys;
 use haltere_units::{Dur, Prob};
@@ -24,7 +23,7 @@ pub(super) type CaptureFile = (&'static str, PathBuf);
 /// Two interfaces and what joins them.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
-    /// Left and right.
+    /// The left and the right interface.
     pub(super) interfaces: [String; 2],
     pub(super) seed: u64,
     /// Low bits of senders' initial sequence numbers that are zero; 0: not known.
@@ -39,7 +38,14 @@ pub(super) struct Options {
     /// Of the left and the right interface.
     pub(super) captures: [Option<CaptureFile>; 2],
     pub(super) keep_privileges: bool,
-    pub(super) service: Service,
+    /// No line per second.
+    pub(super) quiet: bool,
+    /// Lines and statistics are JSON, on standard output.
+    pub(super) json: bool,
+    /// Address at which `/metrics` and `/stats` are served.
+    pub(super) prometheus: Option<String>,
+    /// It ends by itself after this.
+    pub(super) duration: Option<Dur>,
 }
 
 impl Options {
@@ -48,13 +54,6 @@ impl Options {
         let map = serde_json::from_str(json).map_err(|e| refuse("options", "a JSON object", json, &e.to_string()))?;
         let mut given = Given(map);
         let interfaces = [given.text("left")?, given.text("right")?].map(Option::unwrap_or_default);
-        let service = Service {
-            interfaces: interfaces.clone(),
-            quiet: given.flag("quiet")?,
-            json: given.flag("json")?,
-            prometheus: given.text("prometheus")?,
-            duration: given.take("duration")?,
-        };
         let options = Options {
             interfaces,
             seed: given.count("seed", 0..=u64::MAX)?.unwrap_or(0),
@@ -66,13 +65,16 @@ impl Options {
             slots: given.count("slots", SLOTS)?.unwrap_or(8192) as usize,
             captures: [given.capture("--pcap", "pcap_left")?, given.capture("--pcap-right", "pcap_right")?],
             keep_privileges: given.flag("keep_privileges")?,
-            service,
+            quiet: given.flag("quiet")?,
+            json: given.flag("json")?,
+            prometheus: given.text("prometheus")?,
+            duration: given.take("duration")?,
         };
         options.check()?;
         Ok(options)
     }
     fn check(&self) -> Result<(), WireError> {
-        if self.service.duration.is_some_and(Dur::is_zero) {
+        if self.duration.is_some_and(Dur::is_zero) {
             return Err(refuse("--duration", "more than zero", "0s", "without it the router runs until a signal"));
         }
         if self.rtt.is_some_and(Dur::is_zero) {

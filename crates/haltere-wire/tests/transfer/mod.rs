@@ -5,6 +5,8 @@
 //! `HALTERE_MEGABYTES=100` makes it the long run; the default is 4 each way.
 
 mod stack;
+#[path = "../support/mod.rs"]
+mod support;
 mod tcp_bytes;
 
 use haltere_congestion::CongestionParams;
@@ -19,36 +21,31 @@ use haltere_wire::namespace::{HostSettings, Topology, node_address, port_name};
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::{Router, Watch};
 use haltere_wire::stats::Snapshot;
-use haltere_wire::testing::{cable, has_tools, link, privileged};
 use stack::{Either, Stack, Task, pattern};
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
+use support::{cable, has_tools, link, privileged};
 use tcp_bytes::End;
 
-/// Ends when everything that came in has gone out for a while: the connection is then closed.
-struct Quiet {
-    seen: u64,
-    since: Time,
+/// Ends when the connection is closed, or at a time.
+struct UntilClosed {
+    is_closed: Rc<Cell<bool>>,
+    next: Time,
     end: Time,
 }
 
-impl Watch for Quiet {
-    fn turn(&mut self, router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
-        if now < self.since + Dur::from_ms(700) && now < self.end {
-            return ControlFlow::Continue(());
-        }
-        let arrived = router().fabric.arrived;
-        if arrived == self.seen || now >= self.end {
-            return ControlFlow::Break(());
-        }
-        (self.seen, self.since) = (arrived, now);
-        ControlFlow::Continue(())
+impl Watch for UntilClosed {
+    fn turn(&mut self, _: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
+        self.next = now + Dur::from_ms(50);
+        if self.is_closed.get() || now >= self.end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
     fn next(&self) -> Option<Time> {
-        Some((self.since + Dur::from_ms(700)).min(self.end))
+        Some(self.next)
     }
 }
 
@@ -155,19 +152,20 @@ fn route(topology: &Topology, control: &CongestionParams, bytes: u64, capture: &
     let end = |node, port| End { mac: node_mac(node), address: node_address(node), port };
     let task = Task { send: bytes, receive: bytes, wrong: 0 };
     let stack = Stack::connect(connection, end(0, 40_000), end(1, 5001), task, clock.now());
+    let is_closed = stack.is_closed();
     let kernel = PacketPort::open(&port_name(1), 4096).unwrap();
     let mut router = Router::new(fabric, vec![Either::Left(stack), Either::Right(kernel)]).unwrap();
     router.capture(1, capture, "kernel", 0).unwrap();
     let mut watch =
-        Quiet { seen: u64::MAX, since: Time::ZERO, end: Time::ZERO + Dur::from_secs(60 + bytes / 1_000_000) };
+        UntilClosed { is_closed, next: Time::ZERO, end: Time::ZERO + Dur::from_secs(300 + bytes / 100_000) };
     router.run(&mut clock, &mut watch, Dur::from_ms(100)).unwrap();
     assert_eq!(languages.fault(), None, "a fault of the control");
     let now = clock.now();
-    let records = router.fabric.link_records(now);
+    let records = router.fabric.network.link_records(now);
     let Either::Left(stack) = &router.ports[0] else { unreachable!() };
     let info = stack.connection().info();
     Ours {
-        done: stack.is_done(),
+        done: stack.is_closed().get(),
         left: stack.left().receive + stack.left().send,
         wrong: stack.left().wrong,
         strangers: stack.strangers,

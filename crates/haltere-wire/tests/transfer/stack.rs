@@ -8,9 +8,11 @@ use haltere_transport::Connection;
 use haltere_units::Time;
 use haltere_wire::frame::Frame;
 use haltere_wire::port::{Port, PortCounters};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 
 /// The byte at this place of the pattern: every place within a megabyte differs from its neighbours and repeats late.
 pub fn pattern(place: u64) -> u8 {
@@ -38,6 +40,8 @@ pub struct Stack {
     sent: u64,
     received: u64,
     closed: bool,
+    /// Everything is sent, received, and closed on both sides.
+    is_done: Rc<Cell<bool>>,
     /// Something came in or was written: there may be segments to send.
     stirred: bool,
     id: u16,
@@ -58,6 +62,7 @@ impl Stack {
             sent: 0,
             received: 0,
             closed: false,
+            is_done: Rc::default(),
             stirred: true,
             id: 0,
             counters: PortCounters::default(),
@@ -72,9 +77,9 @@ impl Stack {
     pub fn left(&self) -> Task {
         Task { send: self.task.send - self.sent, receive: self.task.receive - self.received, wrong: self.task.wrong }
     }
-    /// Everything is sent, received, and closed on both sides.
-    pub fn is_done(&self) -> bool {
-        self.closed && self.connection.is_closed()
+    /// Tells whether everything is sent, received, and closed on both sides.
+    pub fn is_closed(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.is_done)
     }
     /// The application's turn.
     fn work(&mut self) {
@@ -119,6 +124,7 @@ impl Port for Stack {
         for count in 0..most {
             let Some((segment, ecn)) = self.connection.poll_transmit(now) else {
                 self.stirred = false;
+                self.is_done.set(self.closed && self.connection.is_closed());
                 return Ok(count);
             };
             let payload = &mut payload[..segment.len as usize];

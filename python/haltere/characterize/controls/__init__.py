@@ -7,21 +7,19 @@ paired difference of the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...analysis.measures import Run
 from ...report.document import Bullets, Document, Heading, Text
 from ...studies import Options, Outcome
-from ..named import chosen, counted, few_seeds, lineup, runs
+from ..named import Finished, counted, few_seeds, finished, lineup
 from . import figures
 from .card import Card, Values, called, heading
-from .cases import EVENTS, Case, cases
-from .criteria import CRITERIA, NOT_RUN, QUICK
+from .cases import CRITERIA, NOT_RUN, QUICK, cases, experiment
 from .figures import Series
 from .measures import MEASURES
 
-#: What stands in the control's place: the controls of the standards.
+#: The controls that replace the tested one for comparison: those of the standards.
 REFERENCES = ("cubic", "reno")
 SEEDS, QUICK_SEEDS = 10, 4
 
@@ -36,18 +34,14 @@ def characterize_control(
     controls = lineup(kind, settings, beside, REFERENCES)
     name, *references = controls
     every = list(cases().values())
-    known = {case.key: case for case in chosen(every, only, QUICK if options.quick else ())}
-    seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
     title = f"{name} by the criteria of RFC 9743"
-    experiments = {
-        (key, one): case.experiment(control) for key, case in known.items() for one, control in controls.items()
-    }
-    values, series = _read(runs(options, experiments, "control", seeds, title), known)
+    done = finished(title, "control", every, controls, experiment, options, only, QUICK, (QUICK_SEEDS, SEEDS))
+    values, series = _read(done)
     left = ""
     if options.quick and not only:
-        left = f"--quick: {len(known)} of {len(every)} scenarios, {seeds} of {SEEDS} seeds."
-    document = _document(title, Card(name, references, known, values), series, options, seeds, left)
-    return Outcome("characterize", document, left_out=left)
+        left = f"--quick: {len(done.cases)} of {len(every)} scenarios, {done.seeds} of {SEEDS} seeds."
+    card = Card(name, references, {case.key: case for case in done.cases}, values)
+    return Outcome("characterize", _document(title, card, series, options, done.seeds, left), left_out=left)
 
 
 def _asked(key: str) -> list[str]:
@@ -56,15 +50,15 @@ def _asked(key: str) -> list[str]:
     return list(dict.fromkeys(measure for measures in found for measure in measures))
 
 
-def _read(made: Iterable[tuple[str, str, Run]], known: Mapping[str, Case]) -> tuple[Values, Series]:
+def _read(done: Finished) -> tuple[Values, Series]:
     values: dict[tuple[str, str, str], list[float]] = {}
     drawn: Series = {}
-    for key, name, run in made:
-        for measure in _asked(key):
-            values.setdefault((key, name, measure), []).append(MEASURES[measure].read(run, known[key]))
-        if key in EVENTS:
+    for case, name, run in done.runs:
+        for measure in _asked(case.key):
+            values.setdefault((case.key, name, measure), []).append(MEASURES[measure].read(run, case))
+        if case.drawn:
             at, rates = figures.series_of(run)
-            drawn.setdefault((key, name), (at, []))[1].append(rates)
+            drawn.setdefault((case.key, name), (at, []))[1].append(rates)
     return values, drawn
 
 

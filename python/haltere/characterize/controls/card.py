@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from ...analysis import stats
 from ...analysis.stats import Mean
 from ...report.document import Table
-from .cases import Case
-from .criteria import Criterion
-from .measures import MEASURES, Measure
+from ..files import Case
+from ..named import cell, mean
+from .cases import Criterion
+from .measures import MEASURES
 
 #: One value a seed, by scenario, control and measure.
 Values = Mapping[tuple[str, str, str], Sequence[float]]
@@ -50,16 +51,6 @@ def compare(mine: Sequence[float], theirs: Sequence[float], better: int) -> tupl
     return ("better" if (gap.mean > 0) == (better > 0) else "worse"), gap
 
 
-def _mean(values: Sequence[float]) -> Mean | None:
-    known = [value for value in values if not math.isnan(value)]
-    return stats.mean(known) if known else None
-
-
-def _cell(values: Sequence[float], measure: Measure) -> str:
-    mean = _mean(values)
-    return "–" if mean is None else mean.format(measure.digits)
-
-
 @dataclass(frozen=True)
 class Card:
     """The figures of a control and of the references in its place, in the scenarios that ran."""
@@ -70,7 +61,7 @@ class Card:
     values: Values
 
     def _cell(self, key: str, name: str, measure: str) -> str:
-        return _cell(self.values[key, name, measure], MEASURES[measure])
+        return cell(mean(self.values[key, name, measure]), MEASURES[measure].digits)
 
     def _against(self, key: str, other: str, measure: str) -> tuple[str, Mean | None]:
         mine, theirs = self.values[key, self.name, measure], self.values[key, other, measure]

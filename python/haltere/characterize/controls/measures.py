@@ -11,7 +11,7 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.measures import Run
-from .cases import Case
+from ..files import Case
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,20 @@ def _others(run: Run) -> list[float]:
     return [100 * rate / max(equal, 1e-9) for rate in others]
 
 
-def _first_group(run: Run, name: str) -> float:
-    return float(run.goodput_mbit(name).mean())
+def _share(one: str, other: str) -> Callable[[Run, Case], float]:
+    """What the first flow of one entry gets of what it and that of the other get, in percent."""
 
+    def read(run: Run, _case: Case) -> float:
+        mine, theirs = (float(run.goodput_mbit(name).mean()) for name in (one, other))
+        return 100 * mine / max(mine + theirs, 1e-9)
 
-def _late(run: Run, _case: Case) -> float:
-    late, first = _first_group(run, "own-late"), _first_group(run, "own")
-    return 100 * late / max(late + first, 1e-9)
+    return read
 
 
 def _long_path(run: Run, _case: Case) -> float:
     """Of two flows of unlike round-trip times: what the flow of the longer one gets."""
     rates = _rates(run, True)
     return 100 * rates[1] / max(sum(rates), 1e-9)
-
-
-def _all_hops(run: Run, _case: Case) -> float:
-    over, one = _first_group(run, "own-all"), _first_group(run, "own-1")
-    return 100 * over / max(over + one, 1e-9)
 
 
 def _delay(column: str) -> Callable[[Run, Case], float]:
@@ -75,15 +71,14 @@ def _delay(column: str) -> Callable[[Run, Case], float]:
     return read
 
 
-def _lost(run: Run, case: Case) -> float:
-    row = run.link(case.link)
-    dropped = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
-    return 100.0 * float(dropped) / float(max(row["arrived_after_warmup"], 1))
+def _arrived(*columns: str) -> Callable[[Run, Case], float]:
+    """The part of the packets that arrived at the bottleneck which these columns count, in percent."""
 
+    def read(run: Run, case: Case) -> float:
+        row = run.link(case.link)
+        return 100.0 * float(sum(row[one] for one in columns)) / float(max(row["arrived_after_warmup"], 1))
 
-def _marked(run: Run, case: Case) -> float:
-    row = run.link(case.link)
-    return float(100.0 * float(row["marked_after_warmup"]) / max(row["arrived_after_warmup"], 1))
+    return read
 
 
 def _own_rows(run: Run, columns: Sequence[str]) -> list[dict[str, float]]:
@@ -144,13 +139,13 @@ MEASURES = {
     "rate": Measure("goodput of its flows", "Mbit/s", 0, 2, lambda run, _: sum(_rates(run, True))),
     "delay": Measure("mean queueing delay", "ms", -1, 1, _delay("mean_ns")),
     "delay_p95": Measure("95th percentile of the queueing delay", "ms", -1, 1, _delay("p95_ns")),
-    "lost": Measure("packets dropped at the bottleneck", "%", -1, 3, _lost),
-    "marked": Measure("packets marked", "%", 0, 2, _marked),
+    "lost": Measure("packets dropped at the bottleneck", "%", -1, 3, _arrived("dropped_overlimit_after_warmup", "dropped_congestion_after_warmup")),
+    "marked": Measure("packets marked", "%", 0, 2, _arrived("marked_after_warmup")),
     "jain": Measure("Jain's index of its flows", "", 1, 3, lambda run, _: stats.jain(_rates(run, True))),
     "least": Measure("its slowest flow, of an equal share", "%", 1, 1, _least),
-    "late": Measure("share of the late flow", "%", 0, 1, _late),
+    "late": Measure("share of the late flow", "%", 0, 1, _share("own-late", "own")),
     "long": Measure("share of the flow of 160 ms", "%", 0, 1, _long_path),
-    "hops": Measure("share of a flow over all hops beside one over the first", "%", 0, 1, _all_hops),
+    "hops": Measure("share of a flow over all hops beside one over the first", "%", 0, 1, _share("own-all", "own-1")),
     "others": Measure("the other flows, of an equal share", "%", 1, 1, lambda run, _: float(np.mean(_others(run)))),
     "others_least": Measure("the slowest other flow, of an equal share", "%", 1, 1, lambda run, _: min(_others(run))),
     "sent": Measure("segments sent in 40 s without any feedback, a flow", "", -1, 1, _sent_each),

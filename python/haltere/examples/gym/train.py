@@ -1,7 +1,6 @@
 """Trains a small policy for a sender with the cross-entropy method, and compares it with congestion controls on held-out networks.
 
     python examples/gym/train.py --out results/gym                # trains, then scores: some minutes on one core
-    python examples/gym/train.py --out results/gym --go-on        # trains further, from results/gym/policy.json
     python examples/gym/train.py --out results/gym --score-only   # scores results/gym/policy.json
 
 The policy sees eleven fields (``FIELDS``), decides once a round-trip time by which factor its window changes, and is rewarded with the
@@ -37,9 +36,8 @@ def returns(policies: Sequence[Policy], networks: Sequence[Network], seed: int, 
     """The mean reward of each policy over the networks, all with the same seed."""
     each = len(networks)
     scenarios = [network.scenario() for network in networks]
-    envs = gym.make_vec(
-        len(policies) * each, scenarios, observe=FIELDS, threads=threads, fixed=True, autoreset="disabled"
-    )
+    many = len(policies) * each
+    envs = gym.make_vec(many, scenarios, observe=FIELDS, threads=threads, fixed=True, autoreset="disabled")
     observations, _ = envs.reset(seed=[seed] * envs.num_envs)
     total, spent = np.zeros(envs.num_envs), np.zeros(envs.num_envs)
     over = np.zeros(envs.num_envs, bool)
@@ -53,35 +51,20 @@ def returns(policies: Sequence[Policy], networks: Sequence[Network], seed: int, 
 
 def train(args: argparse.Namespace, out: Path) -> Policy:
     """The cross-entropy method."""
-    first = Policy.random(
-        FIELDS,
-        args.hidden,
-        seed=args.seed,
-        name="trained",
-        about="Trained with the cross-entropy method (examples/gym/train.py).",
-    )
-    mean, spread, before = first.parameters * 0.1, 0.5, 0
-    if args.go_on:
-        # From the best policy so far, nearby.
-        mean, spread = Policy.load(out / "policy.json").parameters, 0.15
-        before = sum(1 for _ in (out / "learning.csv").open()) - 1
-    drawn, deviation = np.random.default_rng(args.seed + before), np.full(mean.size, spread)
+    about = "Trained with the cross-entropy method (examples/gym/train.py)."
+    first = Policy.random(FIELDS, args.hidden, seed=args.seed, name="trained", about=about)
+    mean, spread = first.parameters * 0.1, 0.5
+    drawn, deviation = np.random.default_rng(args.seed), np.full(mean.size, spread)
     training, elites = gym.networks("train"), max(args.population // 4, 2)
-    checked = training[:12]
     began, best = time.time(), (-np.inf, mean)
-    if args.go_on:
-        best = (float(returns([first.with_parameters(mean)], checked, 1000, args.threads)[0]), mean)
-    with (out / "learning.csv").open("a" if args.go_on else "w", newline="") as file:
+    with (out / "learning.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        if not args.go_on:
-            table.writerow(["generation", "seconds", "population_mean", "elite_mean", "train_score"])
+        table.writerow(["generation", "seconds", "population_mean", "elite_mean", "train_score"])
         for generation in range(args.generations):
             batch = [training[index] for index in drawn.choice(len(training), args.networks, replace=False)]
             vectors = mean + deviation * drawn.normal(size=(args.population, mean.size))
             vectors[0] = mean
-            found = returns(
-                [first.with_parameters(vector) for vector in vectors], batch, before + generation + 1, args.threads
-            )
+            found = returns([first.with_parameters(one) for one in vectors], batch, generation + 1, args.threads)
             kept = vectors[np.argsort(found)[-elites:]]
             # A floor under the deviation, lower with each generation, keeps the search going.
             floor = 0.3 * spread * (1 - generation / args.generations) + 0.02
@@ -89,18 +72,13 @@ def train(args: argparse.Namespace, out: Path) -> Policy:
             deviation = np.maximum(0.3 * deviation + 0.7 * kept.std(axis=0), floor)
             check = ""
             if generation % 5 == 4 or generation == args.generations - 1:
-                value = float(returns([first.with_parameters(mean)], checked, 1000, args.threads)[0])
+                value = float(returns([first.with_parameters(mean)], training[:12], 1000, args.threads)[0])
                 check = f"{value:.4f}"
                 if value > best[0]:
                     best = (value, mean.copy())
                     first.with_parameters(mean).save(out / "policy.json")
-            row = [
-                before + generation,
-                f"{time.time() - began:.1f}",
-                f"{found.mean():.4f}",
-                f"{np.sort(found)[-elites:].mean():.4f}",
-                check,
-            ]
+            seconds, middle = f"{time.time() - began:.1f}", f"{np.sort(found)[-elites:].mean():.4f}"
+            row = [generation, seconds, f"{found.mean():.4f}", middle, check]
             table.writerow(row)
             file.flush()
             print(*row, flush=True)
@@ -178,7 +156,6 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="training ends after this time at the latest")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--score-only", action="store_true")
-    parser.add_argument("--go-on", action="store_true", help="train further, from the policy that is there")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     policy = Policy.load(args.out / "policy.json") if args.score_only else train(args, args.out)

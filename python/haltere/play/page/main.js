@@ -41,7 +41,7 @@ const hear = {
     links.opened();
     load(setups);
     about(null);
-    notice("The set-up of the link is here.");
+    notice("The link's set-up is loaded.");
   },
   started({ setups }) {
     setups.forEach(({ flows, end }, i) => {
@@ -96,7 +96,7 @@ const hear = {
   ended({ why, text }) {
     setRunning(false);
     if (why === "failed") notice(text, true);
-    if (why === "done") notice("The run has come to its end.");
+    if (why === "done") notice("The run has ended.");
   },
   exported({ setup, text }) {
     download(state.comparing ? `play-${"ab"[setup]}.toml` : "play.toml", new Blob([text], { type: "text/plain" }));
@@ -106,7 +106,7 @@ const hear = {
 function gone({ message } = {}) {
   setRunning(false);
   $("run").disabled = $("export").disabled = true;
-  notice(message ? `The simulator could not be loaded: ${message}` : "The program has gone: start `haltere play` again and open the address that it prints.", true);
+  notice(message ? `The simulator could not be loaded: ${message}` : "haltere play has stopped. Start `haltere play` again and open the address that it prints.", true);
 }
 
 // The program changed the experiment: it is that of the page from now on. `note` tells the set-up what was done.
@@ -278,7 +278,7 @@ function clock(now) {
   const [from, to] = [pace[0], pace.at(-1)];
   const speed = pace.length > 5 && to[0] > from[0] ? (to[1] - from[1]) / (to[0] - from[0]) * 1e3 : null;
   const slow = speed != null && state.speed !== "max" && speed < state.speed * 0.85;
-  const pacing = state.running && !state.paused && speed != null ? element("i", { title: slow ? "This machine cannot go faster with this set-up" : "Simulated seconds a second" },
+  const pacing = state.running && !state.paused && speed != null ? element("i", { title: slow ? "This machine cannot run this set-up faster" : "Simulated seconds per second" },
     ` at ${speed.toFixed(speed < 10 ? 1 : 0)}×${slow ? " (all it can)" : ""}`) : null;
   $("clock").replaceChildren(...(columns.some((column) => column.store) ? [element("b", {}, `${now.toFixed(1)} s`), ...(pacing ? [pacing] : [])] : []));
 }

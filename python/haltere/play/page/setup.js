@@ -100,7 +100,7 @@ export class Setup {
   }
 
   drawOutage(course) {
-    const why = course ? "The rate must be constant: choose it above" : "Nothing passes the bottleneck for so long, in both directions";
+    const why = course ? "The rate must be constant: choose it above" : "Nothing passes the bottleneck for this time, in both directions";
     const button = element("button", { type: "button", title: why, disabled: Boolean(course), onclick: () => this.act.outage(this.more.outage) }, "Outage now");
     const length = element("select", { "aria-label": "Length of the outage", disabled: Boolean(course), onchange: (event) => { this.more.outage = Number(event.target.value); } },
       ...[0.1, 0.5, 1, 2, 5, 10].map((one) => element("option", { value: one, selected: one === this.more.outage }, `${one} s`)));

@@ -5,8 +5,8 @@ import { element } from "./form.js";
 const fixed = (digits, unit, scale = 1) => (value) => value == null ? ["–"] : [(value * scale).toFixed(value * scale >= 100 ? 0 : digits), unit];
 const whole = (value) => value == null ? ["–"] : [value >= 1e5 ? `${(value / 1e3).toFixed(0)}k` : String(value)];
 const TILES = [
-  ["used", "Used", fixed(0, "%", 100), "Of what the bottleneck could carry from left to right, over the last two seconds"],
-  ["delay", "Queueing", fixed(1, "ms"), "Time that the backlog needs on the bottleneck: mean of the last two seconds"],
+  ["used", "Used", fixed(0, "%", 100), "Share of what the bottleneck could carry from left to right, over the last two seconds"],
+  ["delay", "Queueing", fixed(1, "ms"), "Mean queueing delay at the bottleneck over the last two seconds"],
   ["rtt", "Ping", fixed(1, "ms"), "Median round trip of the last two seconds"],
   ["fair", "Fairness", fixed(2), "Jain's index of what the flows received in the last two seconds; 1 if all have the same"],
   ["dropped", "Dropped", whole, "Packets since the start, at the bottleneck"],

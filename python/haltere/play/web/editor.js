@@ -16,7 +16,7 @@ export class Editor {
     this.colours = element("pre", { class: "colours", "aria-hidden": "true" });
     this.lines = element("div", { class: "lines", "aria-hidden": "true" });
     this.band = element("div", { class: "band", hidden: "" });
-    this.list = element("ul", { id: "offers", role: "listbox", "aria-label": "What may be written here", hidden: "" });
+    this.list = element("ul", { id: "offers", role: "listbox", "aria-label": "Possible values", hidden: "" });
     this.told = element("p", { class: "told", hidden: "" });
     this.box = element("div", { class: "box" }, this.band, this.colours, this.area, this.list, this.told);
     root.append(this.lines, this.box);

@@ -316,7 +316,7 @@ async function linked(hash) {
     if (file) return await open(await unpack(file[1]).catch(() => { throw new Error("link: file must be as this page wrote it, got a damaged one; copy the whole link"); }));
     if (name && example(name)) { $("example").value = name; return await open(example(name).text, example(name).about); }
     if (name) throw new Error(`link: example must be one of those in the list, got ${name}`);
-    await open(Object.values(EXAMPLES)[0][0].text, "An experiment file, and its first run. Change the file, or choose another example; Run all makes every point of the sweep with every seed.");
+    await open(Object.values(EXAMPLES)[0][0].text, "An experiment file, and its first run. Change the file, or choose another example; Run all runs every point of the sweep with every seed.");
   } catch (error) {
     await open(Object.values(EXAMPLES)[0][0].text);
     say(error.text ?? error.message, true);

@@ -66,7 +66,7 @@ export class Sweep {
   about() {
     const done = this.runs.size, each = Math.min(this.seeds, Math.floor(done / this.points.length));
     if (done === 1) return `One run${this.keys.length ? `, ${this.title(this.done[0])}` : ""}, seed 1.`;
-    return done < this.total ? `${done} of ${this.total} runs.` : `Means of ${each} run${each > 1 ? "s, one a seed, with 95 % confidence intervals" : ""}.`;
+    return done < this.total ? `${done} of ${this.total} runs.` : `Means of ${each} run${each > 1 ? "s, one per seed, with 95 % confidence intervals" : ""}.`;
   }
 
   // What a figure may show: the metrics, and first all parts of one that has several.

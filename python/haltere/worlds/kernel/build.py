@@ -25,10 +25,10 @@ from ... import _core, data
 from ...errors import HaltereError, InputError
 from .guests import GuestKernel, cache
 
-__all__ = ["VERSIONS", "build"]
+__all__ = ["VERSIONS", "build", "guest_program"]
 
-#: Versions that Debian packs as ``linux-source-VERSION``.
-VERSIONS = ("6.1", "6.12")
+#: Versions that Debian packs as ``linux-source-VERSION``: the first two in its release 12, the last in ``unstable``.
+VERSIONS = ("6.1", "6.12", "7.2")
 
 #: Programs that a build needs, and the Debian packages that have them.
 _NEEDS = {
@@ -46,25 +46,25 @@ Say = Callable[[str], None]
 
 
 def build(
-    version: str = VERSIONS[0], *, source: Path | None = None, add: Sequence[Path] = (), jobs: int | None = None,
-    force: bool = False, say: Say = lambda _: None,
+    version: str = VERSIONS[0], *, source: Path | None = None, patches: Sequence[Path] = (), add: Sequence[Path] = (),
+    jobs: int | None = None, force: bool = False, say: Say = lambda _: None,
 ) -> GuestKernel:  # fmt: skip
-    """Builds a kernel, or finds it built: Debian's ``version`` or the tree ``source``, with the files ``add`` compiled in.
+    """Builds a kernel, or finds it built: Debian's ``version`` or the tree ``source``, changed by ``patches``, with the files ``add`` compiled in.
 
     ``say`` receives the progress. Raises :class:`haltere.InputError` with what is missing and how to get it.
     """
     ours = _ours()
-    _check(version, source, add)
-    if add and not _core.kernel_confined():
-        say("this machine has no Landlock: the code of --add may read and write what you may")
+    _check(version, source, patches, add)
+    if (add or patches) and not _core.kernel_confined():
+        say("this machine has no Landlock: the code of --add and --patch may read and write what you may")
     with tempfile.TemporaryDirectory(prefix="haltere-kernel-") as scratch:
         say("compiling the guest program and the fabric")
-        guest, fabric = _rust(ours)
+        guest, fabric = guest_program(), _fabric(ours)
         origin = _Origin(version, source, Path(scratch))
-        key = _hash(origin.identity, ours, fabric, add)
+        key = _hash(origin.identity, ours, fabric, [*patches, *add])
         folder = cache() / key[:16]
         if not (folder / "kernel.json").exists() or force:
-            tree = _tree(origin, ours, say)
+            tree = _tree(origin, ours, patches, say)
             with _locked(tree.with_name(f"{tree.name}.lock")):
                 _prepare(tree, ours, fabric, add)
                 began = time.monotonic()
@@ -76,7 +76,7 @@ def build(
         else:
             seconds = json.loads((folder / "kernel.json").read_text())["seconds"]
     say("booting it")
-    return _seal(folder, key, guest, origin.name, add, seconds)
+    return _seal(folder, key, guest, origin.name, (patches, add), seconds)
 
 
 #: What is compiled for a guest, of the repository.
@@ -112,13 +112,16 @@ def _put_all(one: Path, to: Path) -> None:
             shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
-def _check(version: str, source: Path | None, add: Sequence[Path]) -> None:
+def _check(version: str, source: Path | None, patches: Sequence[Path], add: Sequence[Path]) -> None:
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         raise InputError(f"this machine must be Linux on x86-64, got {sys.platform} on {os.uname().machine}")
     if source is None and version not in VERSIONS:
         raise InputError(f"version must be one of {', '.join(VERSIONS)}, got `{version}`; another tree: --source DIR")
     if source is not None and not (source / "arch" / "um").is_dir():
         raise InputError(f"--source must be a tree of Linux, got `{source}`, which has no arch/um")
+    for one in patches:
+        if not one.is_file():
+            raise InputError(f"--patch must be a file, got `{one}`")
     for one in add:
         if not re.fullmatch(r"(tcp|sch)_[a-z0-9_]+\.c", one.name) or not one.is_file():
             raise InputError(
@@ -168,12 +171,17 @@ class _Origin:
             raise InputError(
                 f"Linux's source must be given with --source DIR here, got none; only Debian has the package {package}"
             )
-        done = subprocess.run(["apt-get", "download", package], cwd=self._scratch, capture_output=True, text=True)
+        # By its version: a user may have the list of another release for this one package, with a negative priority.
+        listed = subprocess.run(["apt-cache", "madison", package], capture_output=True, text=True).stdout
+        fields = listed.partition("\n")[0].split("|")
+        wanted = f"{package}={fields[1].strip()}" if len(fields) > 1 else package
+        done = subprocess.run(["apt-get", "download", wanted], cwd=self._scratch, capture_output=True, text=True)
         found = list(self._scratch.glob(f"{package}_*.deb"))
         if done.returncode or not found:
             why = (done.stderr.strip().splitlines() or ["nothing was fetched"])[-1]
             raise InputError(
                 f"the package {package} must be there to fetch ({why}); run `apt-get update`, or give --source DIR"
+                + ("; docs/kernel.md says how to add the list of `unstable`" if package.endswith(VERSIONS[-1]) else "")
             )
         subprocess.run(["dpkg-deb", "-x", str(found[0]), "unpacked"], cwd=self._scratch, check=True)
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -197,9 +205,17 @@ def _digest(path: Path) -> str:
 
 
 def _patches(ours: Path, series: str) -> list[Path]:
-    """Those for every version, and those for this one."""
+    """Those for every version (``NAME.patch``), and those for this one (``NAME.FIRST-LAST.patch``)."""
     every = sorted((ours / "kernel/patches").glob("*.patch"))
-    return [one for one in every if re.fullmatch(rf"[^.]+(\.{re.escape(series)})?\.patch", one.name)]
+    return [one for one in every if _is_for(one.name, series)]
+
+
+def _is_for(name: str, series: str) -> bool:
+    bounds = re.fullmatch(r"[^.]+\.(\d+\.\d+)-(\d+\.\d+)\.patch", name)
+    if bounds is None:
+        return True
+    first, this, last = (tuple(map(int, one.split("."))) for one in (bounds[1], series, bounds[2]))
+    return first <= this <= last
 
 
 def _device(ours: Path) -> list[Path]:
@@ -207,29 +223,37 @@ def _device(ours: Path) -> list[Path]:
     return sorted((ours / "kernel/config").parent.glob("*.[ch]"))
 
 
-def _hash(identity: str, ours: Path, fabric: Path, add: Sequence[Path]) -> str:
+def _hash(identity: str, ours: Path, fabric: Path, theirs: Sequence[Path]) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     parts = [identity, compiler, _digest(fabric)]
     files = [
         *sorted((ours / "kernel/patches").glob("*.patch")),
         ours / "kernel/config",
         *_device(ours),
-        *add,
+        *theirs,
     ]
     parts += [f"{one.name} {_digest(one)}" for one in files]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _rust(ours: Path) -> tuple[Path, Path]:
-    """The guest program and the fabric as an object file for the kernel."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ours / "target"))
+def _target(ours: Path) -> Path:
+    return Path(os.environ.get("CARGO_TARGET_DIR", ours / "target")) / "guest-kernel"
+
+
+def guest_program() -> Path:
+    """Compiles the program that runs in guests."""
+    ours = _ours()
     static = {"RUSTFLAGS": "-C target-feature=+crt-static"}
-    _cargo(
-        ours, ["-p", "haltere-kernel", "--bin", "haltere-guest", "--profile", "guest"], target / "guest-kernel", static
-    )
+    _cargo(ours, ["-p", "haltere-kernel", "--bin", "haltere-guest", "--profile", "guest"], _target(ours), static)
+    return _target(ours) / _TARGET / "guest" / "haltere-guest"
+
+
+def _fabric(ours: Path) -> Path:
+    """Compiles the fabric, an object file for the kernel."""
+    target = _target(ours)
     bare = {"RUSTFLAGS": "-C relocation-model=static -C force-unwind-tables=no -C panic=abort"}
-    _cargo(ours / "kernel/door", ["--release"], target / "guest-kernel", bare)
-    library = target / "guest-kernel" / _TARGET / "release" / "libhaltere_door.a"
+    _cargo(ours / "kernel/door", ["--release"], target, bare)
+    library = target / _TARGET / "release" / "libhaltere_door.a"
     joined, fabric = library.with_name("joined.o"), library.with_name("haltere_fabric.o")
     names = re.findall(r"extern \"C\" fn (hk_\w+)", (ours / "kernel/door/src/lib.rs").read_text())
     entries = [name for name in names if not name.startswith("hk_k_")]
@@ -251,7 +275,7 @@ def _rust(ours: Path) -> tuple[Path, Path]:
     subprocess.run(
         ["objcopy", *(f"-R{one}" for one in unwanted), "--strip-unneeded", *keep, joined, fabric], check=True
     )
-    return target / "guest-kernel" / _TARGET / "guest" / "haltere-guest", fabric
+    return fabric
 
 
 def _cargo(folder: Path, arguments: Sequence[str], target: Path, environment: dict[str, str]) -> None:
@@ -261,9 +285,9 @@ def _cargo(folder: Path, arguments: Sequence[str], target: Path, environment: di
         raise HaltereError(f"compiling for the guest failed:\n{done.stderr.strip()}")
 
 
-def _tree(origin: _Origin, ours: Path, say: Say) -> Path:
-    """The patched source of that origin."""
-    patches = _patches(ours, origin.series)
+def _tree(origin: _Origin, ours: Path, theirs: Sequence[Path], say: Say) -> Path:
+    """The patched source of that origin. A user's patches come first: they were made for Linux as it is."""
+    patches = [*theirs, *_patches(ours, origin.series)]
     key = hashlib.sha256("\n".join([origin.identity, *(_digest(one) for one in patches)]).encode()).hexdigest()
     tree = cache() / "src" / f"{origin.name}-{key[:16]}"
     tree.parent.mkdir(parents=True, exist_ok=True)
@@ -274,10 +298,13 @@ def _tree(origin: _Origin, ours: Path, say: Say) -> Path:
             origin.unpack(tree)
             for one in patches:
                 done = subprocess.run(
-                    ["patch", "-p1", "--batch", "-s", "-d", str(tree), "-i", str(one)], capture_output=True, text=True
+                    ["patch", "-p1", "--batch", "--forward", "-s", "-d", str(tree), "-i", str(one.resolve())],
+                    capture_output=True,
+                    text=True,
                 )
                 if done.returncode:
-                    raise HaltereError(f"{one.name} does not fit Linux {origin.name}: {done.stdout.strip()}")
+                    why = (done.stdout.strip().splitlines() or ["an error"])[-1]
+                    raise InputError(f"{one.name} must fit Linux {origin.name}, got {why}")
             (tree / ".patched").touch()
     return tree
 
@@ -371,7 +398,9 @@ def _make(tree: Path, jobs: int | None, say: Say) -> None:
         raise HaltereError("compiling Linux failed: " + ("\n".join(errors[:10]) or f"see {log}"))
 
 
-def _seal(folder: Path, key: str, guest: Path, source: str, add: Sequence[Path], seconds: float) -> GuestKernel:
+def _seal(
+    folder: Path, key: str, guest: Path, source: str, theirs: tuple[Sequence[Path], Sequence[Path]], seconds: float
+) -> GuestKernel:
     """Boots the kernel to learn what it has, and notes that."""
     draft = folder / "haltere-guest.new"
     shutil.copy2(guest, draft)
@@ -380,7 +409,8 @@ def _seal(folder: Path, key: str, guest: Path, source: str, add: Sequence[Path],
     told = {
         "release": about["release"], "hash": key, "source": source, "config": _digest(folder / "config"),
         "guest": _digest(guest)[:16], "controls": about["controls"], "fabric": about["fabric"],
-        "added": [one.name for one in add], "seconds": seconds, "bytes": (folder / "vmlinux").stat().st_size,
+        "accurate_ecn": about["accurate_ecn"],
+        "patches": {one.name: _digest(one) for one in theirs[0]}, "added": [one.name for one in theirs[1]], "seconds": seconds, "bytes": (folder / "vmlinux").stat().st_size,
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }  # fmt: skip
     draft = folder / "kernel.json.new"

@@ -21,7 +21,8 @@ def add(to: Commands) -> None:
         "examples:\n"
         "  haltere kernel build\n"
         "  haltere kernel build 6.12 --add tcp_foo.c\n"
-        "  haltere kernel matrix experiment.toml --kernels 6.1,6.12\n"
+        "  haltere kernel build 6.12 --patch bbr3.patch\n"
+        "  haltere kernel matrix experiment.toml --kernels 6.1,6.12,7.2\n"
         "  haltere kernel list\n",
     )
     parts = one.add_subparsers(title="what to do", metavar="ACTION", required=True)
@@ -31,9 +32,13 @@ def add(to: Commands) -> None:
         description=f"Builds a kernel and keeps it under the cache folder ({guests.COST}). No root is needed.",
     )
     build.add_argument(
-        "version", nargs="?", default="6.1", help="Debian's package linux-source-VERSION: 6.1 (default) or 6.12"
+        "version", nargs="?", default="6.1", help="Debian's package linux-source-VERSION: 6.1 (default), 6.12 or 7.2"
     )
     build.add_argument("--source", type=Path, metavar="DIR", help="a tree of Linux instead")
+    build.add_argument(
+        "--patch", type=Path, action="append", default=[], metavar="FILE",
+        help="change the tree by this patch first; may be repeated, in their order",
+    )  # fmt: skip
     build.add_argument(
         "--add", type=Path, action="append", default=[], metavar="FILE",
         help="compile in tcp_NAME.c, a congestion control, or sch_NAME.c, a queue discipline; may be repeated",
@@ -74,7 +79,15 @@ def _build(args: argparse.Namespace) -> int:
             print(line, file=sys.stderr, flush=True)
 
     try:
-        done = build(args.version, source=args.source, add=args.add, jobs=args.jobs, force=args.force, say=say)
+        done = build(
+            args.version,
+            source=args.source,
+            patches=args.patch,
+            add=args.add,
+            jobs=args.jobs,
+            force=args.force,
+            say=say,
+        )
     finally:
         if live:
             print("\r\x1b[K", end="", file=below(sys.stderr))
@@ -114,5 +127,6 @@ def _matrix(args: argparse.Namespace) -> int:
 
 def _line(one: guests.GuestKernel) -> str:
     told = one.told
-    added = f", with {', '.join(told['added'])}" if told["added"] else ""
+    theirs = [*told.get("patches", ()), *told["added"]]
+    added = f", with {', '.join(theirs)}" if theirs else ""
     return f"{one.release}  {one.hash[:12]}  built {told['built']} in {told['seconds']:.0f} s, {told['bytes'] / 1e6:.1f} MB{added}"

@@ -12,6 +12,7 @@ from ...analysis.measures import by_point
 from ...analysis.parity import Row, rows_of
 from ...api import Scenario
 from ...report.document import Document, Table, Text
+from ...runs.results import Results
 from .. import DEFAULT, Kernel, world
 
 __all__ = ["Matrix", "matrix"]
@@ -19,21 +20,30 @@ __all__ = ["Matrix", "matrix"]
 
 @dataclass(frozen=True)
 class Matrix:
-    """The rows of each kernel against the simulator, by the kernel's name."""
+    """The rows of each kernel against the simulator, and those of each but the first against the first, by the kernel's name."""
 
     title: str
     seeds: int
     rows: dict[str, list[Row]]
+    changes: dict[str, list[Row]]
 
     def document(self) -> Document:
-        """A table for each point of the sweep. A star: the kernel differs from the simulator, with 95 % confidence."""
+        """What changed from kernel to kernel; then a table for each point of the sweep. A star: the kernel differs from the simulator."""
         out = Document(self.title)
-        out.add(
-            Text(
-                f"{self.seeds} seeds each, means with 95 % Student-t intervals. A star: differs from the simulator (Welch's test, 95 %)."
-            )
-        )
+        about = f"{self.seeds} seeds each, means with 95 % Student-t intervals. A star: differs from the simulator (Welch's test, 95 %)."
+        out.add(Text(about))
         names = list(self.rows)
+        if self.changes:
+            changed = [(name, row) for name, rows in self.changes.items() for row in rows if differs(row)]
+            count = sum(map(len, self.changes.values()))
+            what = f"{len(changed)} of {count} figures differ from those of {names[0]} (Welch's test, 95 %); by chance {count / 20:.0f} would."
+            columns = ["kernel", "point", "metric", "unit", names[0], "this kernel", "difference"]
+            body = [
+                [name, row.point, row.metric, row.unit]
+                + [one.format(_digits(row)) for one in (row.baseline, row.other, row.difference)]
+                for name, row in changed
+            ]
+            out.add(Text(what), Table("changes", "What changed", columns, body, left=4))
         cells: dict[str, dict[tuple[str, str], list[str]]] = {}
         for place, name in enumerate(names):
             for row in self.rows[name]:
@@ -48,17 +58,20 @@ class Matrix:
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        told = {
-            name: [
-                {
-                    "point": row.point, "metric": row.metric, "unit": row.unit, "baseline": row.baseline.mean,
-                    "value": row.other.mean, "differs": differs(row),
-                }
-                for row in rows
-            ]
-            for name, rows in self.rows.items()
-        }  # fmt: skip
-        return {"title": self.title, "seeds": self.seeds, "kernels": told}
+        return {"title": self.title, "seeds": self.seeds, "kernels": _told(self.rows), "changes": _told(self.changes)}
+
+
+def _told(rows: dict[str, list[Row]]) -> dict[str, list[dict[str, Any]]]:
+    return {
+        name: [
+            {
+                "point": row.point, "metric": row.metric, "unit": row.unit, "baseline": row.baseline.mean,
+                "value": row.other.mean, "differs": differs(row),
+            }
+            for row in some
+        ]
+        for name, some in rows.items()
+    }  # fmt: skip
 
 
 def differs(row: Row) -> bool:
@@ -81,10 +94,18 @@ def matrix(
         one.check(cores)
     baseline = world(DEFAULT)
     ours = scenario.run(seeds=seeds, jobs=jobs, out=out / baseline.name, quiet=quiet, world=baseline)
-    rows: dict[str, list[Row]] = {}
-    for one in kernels:
-        name = f"{one.built.release} {one.built.hash[:6]}"
-        theirs = scenario.run(seeds=seeds, jobs=jobs, out=out / one.built.hash[:12], quiet=quiet, world=one)
-        pairs = zip(by_point(ours), by_point(theirs), strict=True)
-        rows[name] = [row for (point, first), (_, second) in pairs for row in rows_of(point.name, first, second)]
-    return Matrix(scenario.title, len(ours.seeds), rows)
+    made = {
+        f"{one.built.release} {one.built.hash[:6]}": scenario.run(
+            seeds=seeds, jobs=jobs, out=out / one.built.hash[:12], quiet=quiet, world=one
+        )
+        for one in kernels
+    }
+    first, *others = made
+    against = {name: _against(ours, theirs) for name, theirs in made.items()}
+    changes = {name: _against(made[first], made[name]) for name in others}
+    return Matrix(scenario.title, len(ours.seeds), against, changes)
+
+
+def _against(baseline: Results, other: Results) -> list[Row]:
+    pairs = zip(by_point(baseline), by_point(other), strict=True)
+    return [row for (point, first), (_, second) in pairs for row in rows_of(point.name, first, second)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,31 @@ ROUTERS = ("auto", "kernel", "user")
 
 #: From so many seconds of processor time on, an estimate is shown before the runs.
 LONG_S = 120.0
+
+#: The system's programs with what they need, on Debian, NixOS and Guix.
+SYSTEM = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/sbin", "/usr", "/nix/store", "/gnu/store")
+
+
+def _files(program: Mapping[str, Any]) -> Iterator[str]:
+    """What a program sees beside the system: the folder that it is installed in, and what its words and environment name."""
+    for words in (program["client"], program.get("server", [])):
+        for place, word in enumerate(words):
+            path = Path(word)
+            if path.is_absolute() and path.exists():
+                yield from (str(one) for one in (path, path.resolve()))
+                if place == 0 and path.parent.name == "bin" and path.parent.parent != Path("/"):
+                    yield from (str(one.parent.parent) for one in (path, path.resolve()))
+    for text in program.get("environment", {}).values():
+        yield from (one for one in text.split(":") if Path(one).is_absolute() and Path(one).exists())
+
+
+def _without_inner(files: set[str]) -> list[str]:
+    """Those that lie in no other of them."""
+    kept: list[str] = []
+    for one in sorted(files, key=lambda file: Path(file).parts):
+        if not any(Path(one).is_relative_to(outer) for outer in kept):
+            kept.append(one)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -77,7 +102,8 @@ class Kernel(World):
                     f"control must be one that the kernel has ({has}), got `{name}`; `haltere kernel build --add tcp_{name}.c` adds one"
                 )
         for scenario in scenarios:
-            _core.kernel_check(scenario, [*self.built.controls, *stand_ins])
+            accurate_ecn = bool(self.built.told.get("accurate_ecn"))
+            _core.kernel_check(scenario, [*self.built.controls, *stand_ins], accurate_ecn)
 
     def forecast(self, scenarios: Sequence[_core.Scenario]) -> str:
         """How much processor time the runs take, if it is much."""
@@ -99,8 +125,13 @@ class Kernel(World):
 
         built = self.built
         told = self._options()
-        if any(one.kind == "ftp" for one in Experiment(json.loads(scenario.to_json())).traffic):
+        traffic = Experiment(json.loads(scenario.to_json())).traffic
+        if any(one.kind == "ftp" for one in traffic):
             told |= {"ftp_server": ftp_server(), "host_files": ftp_files()}
+        programs = [one for one in traffic if one.kind == "program"]
+        if programs:
+            named = {path for one in programs for path in _files(one.values)}
+            told |= {"host_files": _without_inner({*told.get("host_files", ()), *SYSTEM, *named})}
         if self.pcap:
             folder = Path(self.pcap)
             folder.mkdir(parents=True, exist_ok=True)
@@ -109,9 +140,12 @@ class Kernel(World):
 
     def notes(self, made: Made) -> Mapping[str, Any]:
         """The kernel, and what its links counted."""
-        told = made.wire if isinstance(made, _core.Run) else None
-        about = {"release": self.built.release, "hash": self.built.hash, "config": self.built.told["config"]}
-        return {self.name: {**about, **(json.loads(told) if told else {})}}
+        counted = made.wire if isinstance(made, _core.Run) else None
+        told = self.built.told
+        about = {key: told[key] for key in ("release", "hash", "config", "added")} | {
+            "patches": told.get("patches", {})
+        }
+        return {self.name: {**about, **(json.loads(counted) if counted else {})}}
 
     def remarks(self, notes: Sequence[Mapping[str, Any]]) -> list[str]:
         """Which kernel, where the links were, and how late packets left them."""
@@ -121,7 +155,12 @@ class Kernel(World):
         late = max(one["late_us"]["max"] for one in runs)
         places = " and ".join(sorted({one["fabric"] for one in runs}))
         which = " and ".join(sorted({f"{one['release']} ({one['hash'][:12]})" for one in runs}))
-        return [f"Linux {which}; links in the guest's {places} space; the latest packet left {late:.2f} us late."]
+        changes = sorted({f"{name} ({hash[:12]})" for one in runs for name, hash in one["patches"].items()})
+        changed = [f"This Linux was changed by {' and '.join(changes)}."] if changes else []
+        return [
+            f"Linux {which}; links in the guest's {places} space; the latest packet left {late:.2f} us late.",
+            *changed,
+        ]
 
     def _controls(self) -> dict[str, str]:
         pairs = [one.split("=") for one in self.control.split(",") if one]

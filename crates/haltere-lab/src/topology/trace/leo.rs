@@ -2,7 +2,7 @@
 //! source in [`Leo`].
 
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::topology::kind::kind;
+use crate::keys::{defaults, kind};
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Dur, Prob, Rate};
@@ -18,18 +18,6 @@ kind! {
 /// At each hand-over nothing leaves for a short time, packets may be lost for a longer one, and the path then has
 /// another rate and delay. The two directions of a link have their hand-overs together, and the same delay. Between
 /// hand-overs the link's `loss` holds; Huston saw 1 to 2 %. The defaults describe Starlink.
-///
-/// ```toml
-/// [[topology.chain.links]]
-/// queue = "fq_codel"
-/// trace = { kind = "leo" }
-/// reverse = { trace = { kind = "leo", rate = ["10Mbit", "20Mbit"] } }
-///
-/// [[traffic]]
-/// kind = "bulk"
-/// from = "n1"
-/// to = "n2"
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Leo {
     /// The kind.
@@ -66,26 +54,14 @@ pub struct Leo {
 /// The least interval: with less the list of hand-overs of a long run would not fit into memory.
 const LEAST_INTERVAL: Dur = Dur::from_ms(10);
 
-fn interval() -> Dur {
-    Dur::from_secs(15)
-}
-fn first() -> Dur {
-    Dur::from_secs(12)
-}
-fn rate() -> [Rate; 2] {
-    [100, 200].map(Rate::from_mbps)
-}
-fn delay() -> [Dur; 2] {
-    [20, 30].map(Dur::from_ms)
-}
-fn outage() -> [Dur; 2] {
-    [30, 50].map(Dur::from_ms)
-}
-fn handover() -> Dur {
-    Dur::from_ms(140)
-}
-fn loss() -> Prob {
-    Prob::of(0.5)
+defaults! {
+    interval: Dur = Dur::from_secs(15);
+    first: Dur = Dur::from_secs(12);
+    rate: [Rate; 2] = [100, 200].map(Rate::from_mbps);
+    delay: [Dur; 2] = [20, 30].map(Dur::from_ms);
+    outage: [Dur; 2] = [30, 50].map(Dur::from_ms);
+    handover: Dur = Dur::from_ms(140);
+    loss: Prob = Prob::of(0.5);
 }
 
 impl Leo {
@@ -121,7 +97,7 @@ impl Leo {
     /// A run of that length, drawn from the link's stream. Between hand-overs packets are lost with the probability
     /// `loss`.
     pub(crate) fn draw(&self, rng: &mut Rng, run: Dur, loss: Prob) -> Varying {
-        let mut draw = || Interval {
+        let mut draw = || Stay {
             rate: self.rate[0]
                 .mul_f64(1.0 + rng.uniform() * (self.rate[1].as_bps_f64() / self.rate[0].as_bps_f64() - 1.0)),
             delay: between(self.delay, rng.uniform()),
@@ -151,7 +127,7 @@ impl Leo {
 }
 
 /// What is drawn for the time from one hand-over to the next.
-struct Interval {
+struct Stay {
     rate: Rate,
     delay: Dur,
     outage: Dur,

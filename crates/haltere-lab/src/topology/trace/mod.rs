@@ -16,7 +16,7 @@ pub(crate) mod rows;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
 use leo::Leo;
-use opportunities::Trace;
+use opportunities::Opportunities;
 use rows::{CsvTrace, TheaterqTrace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub enum TraceSpec {
     /// A drawn path over satellites.
     Leo(Leo),
     /// Delivery opportunities in a file of Mahimahi.
-    Mahimahi(Trace),
+    Mahimahi(Opportunities),
 }
 
 /// What is wrong with a trace: the rule, and what was found.
@@ -79,21 +79,21 @@ fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioErro
 }
 
 /// How a file becomes the value of a key.
-struct Reader {
+struct TraceFile {
     key: &'static str,
     /// What the file must be.
     rule: &'static str,
     read: fn(&str) -> Result<String, Wrong>,
 }
 
-/// The reader of files of that kind. `None`: it has no file, or there is no such kind.
-fn reader(kind: &str) -> Option<Reader> {
+/// The file of traces of that kind. `None`: it has no file, or there is no such kind.
+fn trace_file(kind: &str) -> Option<TraceFile> {
     Some(match kind {
         "mahimahi" => {
-            Reader { key: "gaps", rule: "a file of delivery times in ms, one a line", read: opportunities::gaps }
+            TraceFile { key: "gaps", rule: "a file of delivery times in ms, one a line", read: opportunities::gaps }
         }
-        "csv" => Reader { key: "rows", rule: "a CSV file of times, rates, delays and losses", read: rows::of_csv },
-        "theaterq" => Reader { key: "rows", rule: "a trace file of TheaterQ", read: rows::of_theaterq },
+        "csv" => TraceFile { key: "rows", rule: "a CSV file of times, rates, delays and losses", read: rows::of_csv },
+        "theaterq" => TraceFile { key: "rows", rule: "a trace file of TheaterQ", read: rows::of_theaterq },
         _ => return None,
     })
 }
@@ -109,7 +109,7 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
     }
     let Value::Object(table) = trace else { return Ok(()) };
     let kind = table.entry("kind").or_insert("mahimahi".into()).as_str().unwrap_or_default();
-    let Some(Reader { key, rule, read }) = reader(kind) else { return Ok(()) };
+    let Some(TraceFile { key, rule, read }) = trace_file(kind) else { return Ok(()) };
     let file = match (table.get("file"), table.get(key)) {
         (Some(Value::String(file)), None) => file.clone(),
         (None, None) => {
@@ -125,8 +125,10 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
     Ok(())
 }
 
-/// A text as a file of every kind and as the contents of a trace, for [`crate::testing`].
-pub(crate) fn exercise_trace(text: &str) {
-    opportunities::exercise(text);
-    rows::exercise(text);
+/// Any bytes as a trace file, and as the gaps that stand for one, for the fuzz target and its bounded test.
+pub fn exercise_trace(bytes: &[u8]) {
+    if let Ok(text) = core::str::from_utf8(bytes) {
+        opportunities::exercise(text);
+        rows::exercise(text);
+    }
 }

@@ -1,9 +1,9 @@
 //! Traces of delivery opportunities: Mahimahi's format.
 
 use super::{Wrong, lines, shown};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError, refuse_if};
+use crate::keys::kind;
 use crate::limits::OPPORTUNITIES;
-use crate::topology::kind::kind;
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
@@ -18,7 +18,8 @@ kind! {
 /// A trace of delivery opportunities.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Trace {
+#[schemars(rename = "Trace")]
+pub struct Opportunities {
     /// The kind. A table without it is of this one.
     #[serde(skip_serializing)]
     pub kind: MahimahiKind,
@@ -28,7 +29,6 @@ pub struct Trace {
     pub file: String,
     /// Bytes that each opportunity delivers. If it is not given, it is a full packet of 1500 bytes with its `framing`.
     /// Mahimahi's own 1504 bytes have 4 of framing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub opportunity: Option<Bytes>,
     /// How far into the trace the run begins.
     pub offset: Dur,
@@ -37,7 +37,7 @@ pub struct Trace {
     pub gaps: String,
 }
 
-impl Trace {
+impl Opportunities {
     /// The instants of the trace. Bytes that are not given are those of a full packet, which the caller knows.
     pub(crate) fn instants(&self, path: &str) -> Result<varying::Trace, ScenarioError> {
         let fault = |rule: &str, got: String| Fault::new(path, "gaps", rule, got).out_of_range();
@@ -65,9 +65,7 @@ impl Trace {
         if now == 0 {
             return Err(fault("gaps with a sum above zero", format!("{} that last 0ms", instants.len())));
         }
-        if self.opportunity == Some(Bytes::ZERO) {
-            return Err(Fault::new(path, "opportunity", "at least 1B", Bytes::ZERO).out_of_range());
-        }
+        refuse_if!(self.opportunity == Some(Bytes::ZERO), Fault::new(path, "opportunity", "at least 1B", Bytes::ZERO));
         if self.offset.as_ns() >= now * 1_000_000 {
             let rule = format!("less than the trace's {}", Dur::from_ms(now));
             return Err(Fault::new(path, "offset", rule, self.offset).out_of_range());
@@ -116,10 +114,11 @@ pub(super) fn gaps(text: &str) -> Result<String, Wrong> {
 
 /// A text as a trace file and as gaps.
 pub(super) fn exercise(text: &str) {
-    let _ = Trace { gaps: text.into(), ..Trace::default() }.instants("x");
+    let _ = Opportunities { gaps: text.into(), ..Opportunities::default() }.instants("x");
     let Ok(gaps) = gaps(text) else { return };
     let times: Vec<Dur> = lines(text).map(|(_, line)| Dur::from_ms(line.parse().expect("a number"))).collect();
-    let trace = Trace { gaps, ..Trace::default() }.instants("x").expect("the gaps of a trace that was read");
+    let trace =
+        Opportunities { gaps, ..Opportunities::default() }.instants("x").expect("the gaps of a trace that was read");
     assert_eq!(trace.instants.as_ref(), times.as_slice());
 }
 
@@ -131,7 +130,7 @@ mod tests {
     fn gaps_stand_for_the_times_of_the_file() {
         let read = gaps("# a comment\n1\n2\n3\n\n3\n7\n").expect("times");
         assert_eq!(read, "1x3 0 4");
-        let trace = Trace { gaps: read, ..Trace::default() }.instants("").expect("gaps");
+        let trace = Opportunities { gaps: read, ..Opportunities::default() }.instants("").expect("gaps");
         let ms: Vec<u64> = trace.instants.iter().map(|t| t.as_ns() / 1_000_000).collect();
         assert_eq!(ms, [1, 2, 3, 3, 7]);
     }

@@ -2,8 +2,8 @@
 
 use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::keys::kind;
 use crate::limits::{LONGEST, OPPORTUNITIES};
-use crate::topology::kind::kind;
 use haltere_plan::varying::Steps;
 use haltere_units::{Dur, Prob, Rate};
 use schemars::JsonSchema;
@@ -24,16 +24,6 @@ kind! {
 /// in an experiment (`1.5s`, `10Mbit`, `20ms`, `1%`). A number without unit is in seconds or bit/s. `limit` is the
 /// number of packets that may wait: one that arrives and finds so many is dropped. What a column gives must not be
 /// given by the link, too.
-///
-/// ```toml
-/// [topology.chain]
-/// links = [{ trace = { kind = "csv", rows = "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms" } }]
-///
-/// [[traffic]]
-/// kind = "bulk"
-/// from = "n1"
-/// to = "n2"
-/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CsvTrace {
     /// The kind.
@@ -48,16 +38,6 @@ pub struct CsvTrace {
 /// is read, too, if its jitter and duplication are zero. Differences: packets are lost on the line and not before the
 /// queue; those in flight do not count for `LIMIT`; and no packet overtakes another, as with one `ROUTE_ID` other than
 /// 0 throughout.
-///
-/// ```toml
-/// [[topology.chain.links]]
-/// trace = { kind = "theaterq", cont = "loop", rows = "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" }
-///
-/// [[traffic]]
-/// kind = "bulk"
-/// from = "n1"
-/// to = "n2"
-/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TheaterqTrace {
     /// The kind.
@@ -94,7 +74,7 @@ pub enum Cont {
 
 /// What changes, column by column. `None`: the trace does not have that column.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Columns {
+pub(crate) struct Changes {
     pub rate: Option<Steps<Rate>>,
     pub delay: Option<Steps<Dur>>,
     pub loss: Option<Steps<Prob>>,
@@ -112,7 +92,7 @@ struct Table {
 
 impl Rows {
     /// What changes on a link that has this trace in the table `path`.
-    pub(crate) fn columns(&self, path: &str) -> Result<Columns, ScenarioError> {
+    pub(crate) fn columns(&self, path: &str) -> Result<Changes, ScenarioError> {
         let fault = |name: &str, rule: String, got: String| Fault::new(path, name, rule, got).out_of_range();
         let table = parse(&self.rows).map_err(|(rule, got)| fault("rows", rule.into(), got))?;
         let last = *table.times.last().expect("a row");
@@ -129,7 +109,7 @@ impl Rows {
         if rate.as_ref().is_some_and(is_silent) {
             return Err(fault("rows", "rates of which one is above zero".into(), "none".into()));
         }
-        Ok(Columns {
+        Ok(Changes {
             rate,
             delay: self.steps(times, delay),
             loss: self.steps(times, loss),
@@ -257,7 +237,7 @@ pub(super) fn exercise(text: &str) {
 mod tests {
     use super::*;
 
-    fn columns(rows: &Rows) -> Columns {
+    fn columns(rows: &Rows) -> Changes {
         rows.columns("x").expect("a trace")
     }
     fn steps<T: Copy>(first: T, steps: &[(u64, T)], repeat: Option<u64>) -> Option<Steps<T>> {

@@ -151,7 +151,6 @@ pub(crate) struct SimLink {
     /// There is a device ring under the discipline, the link is [watched](watch::Watch), or its limit varies. Stored
     /// here so that no other link need read another cache line for it.
     special: bool,
-    /// Packets that arrived.
     arrived: u64,
     /// After this time the one link before this one may put packets on it ahead of time (see `ahead`). Never: it may
     /// not.
@@ -477,7 +476,6 @@ impl SimLink {
     pub fn queue_mut(&mut self) -> &mut Queue<Packet> {
         &mut self.queue
     }
-    /// The discipline.
     pub fn queue(&self) -> &Queue<Packet> {
         &self.queue
     }

@@ -24,7 +24,6 @@ pub(crate) struct Watch {
     pub sojourns: Option<Histogram>,
     /// The log of packets, with endpoints in place of flows.
     pub log: Option<Vec<PacketRecord>>,
-    /// The capture file.
     pub tap: Option<Box<Tap>>,
     /// The link's index in the plan.
     pub link: u32,
@@ -53,7 +52,6 @@ impl Watch {
     fn follows_packets(&self) -> bool {
         self.sojourns.is_some() || self.log.is_some()
     }
-    /// A packet arrives.
     pub fn arrived(&mut self, now: Time, packet: &Packet) {
         if !self.follows_packets() {
             return;

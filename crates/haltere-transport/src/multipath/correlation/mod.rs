@@ -61,7 +61,7 @@ impl Relations {
     pub fn get(&self, a: usize, b: usize) -> Relation {
         self.0.get(Relations::index(a, b)).copied().unwrap_or_default()
     }
-    /// Sets it.
+    /// Sets what relates two paths, in both directions.
     pub fn set(&mut self, a: usize, b: usize, relation: Relation) {
         let index = Relations::index(a, b);
         if index >= self.0.len() {

@@ -86,7 +86,7 @@ pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     (aa > 0.0 && bb > 0.0).then(|| (ab / libm::sqrt(aa * bb)).clamp(-1.0, 1.0))
 }
 
-/// The correlator.
+/// The correlator with what it has measured of the paths.
 #[derive(Debug, Clone)]
 pub struct Mscm {
     params: Params,

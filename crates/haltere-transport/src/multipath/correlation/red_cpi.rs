@@ -140,7 +140,7 @@ pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
     super::mscm::pearson(&real(ranks(a)), &real(ranks(b)))
 }
 
-/// The correlator.
+/// The correlator with what it has measured of the paths.
 #[derive(Debug, Clone)]
 pub struct RedCpi {
     params: Params,

@@ -202,7 +202,7 @@ fn split(groups: Vec<Vec<usize>>, key: impl Fn(usize) -> f64, gap: impl Fn(f64) 
     out
 }
 
-/// The correlator.
+/// The correlator with what it has measured of the paths.
 #[derive(Debug, Clone)]
 pub struct Sbd {
     params: Params,

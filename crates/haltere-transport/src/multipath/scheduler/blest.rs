@@ -55,7 +55,7 @@ impl Params {
     }
 }
 
-/// The scheduler.
+/// The scheduler with its parameters and state.
 #[derive(Debug, Clone)]
 pub struct Blest {
     params: Params,

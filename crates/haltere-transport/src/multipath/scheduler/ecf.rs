@@ -43,7 +43,7 @@ impl Params {
     }
 }
 
-/// The scheduler.
+/// The scheduler with its parameters and state.
 #[derive(Debug, Clone)]
 pub struct Ecf {
     beta: f64,

@@ -46,7 +46,7 @@ impl Params {
     }
 }
 
-/// The scheduler.
+/// The scheduler with its parameters and state.
 #[derive(Debug, Clone)]
 pub struct Linux {
     params: Params,

@@ -29,7 +29,7 @@ impl Params {
     }
 }
 
-/// The scheduler.
+/// The scheduler, which keeps no state.
 #[derive(Debug, Clone)]
 pub struct LowestRtt;
 

@@ -71,7 +71,7 @@ impl Params {
     }
 }
 
-/// The scheduler.
+/// The scheduler with its parameters and state.
 #[derive(Debug, Clone)]
 pub struct Red {
     params: Params,

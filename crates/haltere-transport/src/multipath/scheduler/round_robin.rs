@@ -40,7 +40,7 @@ impl Params {
     }
 }
 
-/// The scheduler.
+/// The scheduler with its parameters and state.
 #[derive(Debug, Clone)]
 pub struct RoundRobin {
     segments: u32,

@@ -82,6 +82,11 @@ impl AckSchedule {
     pub(crate) fn acked_up_to(&self) -> Offset {
         self.acked_up_to
     }
+    /// When data last arrived in order.
+    #[inline]
+    pub(crate) fn last_data(&self) -> Time {
+        self.last_data
+    }
     /// The handshake is done: the stream begins.
     pub(crate) fn start(&mut self) {
         self.acked_up_to = Offset::FIRST;

@@ -23,7 +23,6 @@ pub(crate) struct Echo {
     /// To be sent before any other.
     old_ack: Option<OldAck>,
     ce_segments: u64,
-    /// ECN was negotiated.
     enabled: bool,
     /// The echo is set.
     set: bool,

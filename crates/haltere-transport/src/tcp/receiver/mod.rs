@@ -180,6 +180,10 @@ impl Receiver {
     /// A segment with data or FIN, within the window or in part below it.
     #[inline]
     pub(crate) fn on_data(&mut self, a: &Arrival, srtt: Option<PosDur>, rto: Dur) {
+        // An application that waits for data reads once all of an instant is here.
+        if self.acks.last_data() < a.now {
+            self.window.adjust(self.acks.last_data(), self.read);
+        }
         if a.cwr && self.echo.is_enabled() {
             self.echo.on_reduced();
             self.acks.demand(); // the peer's window may be very small now
@@ -188,7 +192,7 @@ impl Receiver {
             // The usual case: in order, nothing waiting.
             self.on_received(a, rto);
             self.next = a.span.end;
-            self.in_order(a);
+            self.in_order(a, 0);
             self.consider_ack(a, false, srtt);
             return;
         }
@@ -226,8 +230,9 @@ impl Receiver {
         // An acknowledgement has room for three blocks, or two and a duplicate. Before the merged arrivals touch a
         // third, they are reported: the sender would mark lost a block that is pushed out unreported. Linux reports
         // them without this arrival, which is merged anew; here with it.
-        let (merged, sack_ok) = (self.acks.has_merged(), self.sack_ok);
+        let (merged, sack_ok, unread) = (self.acks.has_merged(), self.sack_ok, self.unread());
         let disorder = self.disorder();
+        let taken = unread + disorder.ooo.bytes();
         let third = merged && disorder.ooo.is_third(span);
         if let Some(twice) = disorder.ooo.insert(span)
             && sack_ok
@@ -236,7 +241,7 @@ impl Receiver {
             self.duplicates += 1;
         }
         self.acks.demand_if(third);
-        self.open_window(span.len(), self.unread());
+        self.open_window(span.len(), taken);
     }
 
     fn fill_hole(&mut self, a: &Arrival) {
@@ -254,7 +259,8 @@ impl Receiver {
         if self.is_finished() {
             self.acks.on_end(a.closing);
         }
-        self.in_order(a);
+        let held = self.disorder.as_ref().map_or(0, |d| d.ooo.bytes());
+        self.in_order(a, held);
     }
 
     /// Data that is here already: the peer missed our acknowledgement, or repeats without need.
@@ -267,12 +273,13 @@ impl Receiver {
         self.acks.demand();
     }
 
+    /// A segment in order. `held`: bytes that wait behind holes.
     #[inline]
-    fn in_order(&mut self, a: &Arrival) {
+    fn in_order(&mut self, a: &Arrival, held: u64) {
         if a.push && a.span.len() <= self.window.mss() {
             self.acks.on_pushed();
         }
-        self.open_window(a.span.len(), self.waiting());
+        self.open_window(a.span.len(), self.waiting() + held);
         if self.auto_read {
             self.consume(a.now, self.unread());
             self.acks.on_read_at_once();
@@ -308,7 +315,9 @@ impl Receiver {
     #[inline]
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         self.read += bytes;
-        self.window.adjust(now, self.read);
+        if self.acks.last_data() < now {
+            self.window.adjust(now, self.read);
+        }
     }
     /// After the application has read: does the peer need to know?
     #[inline]

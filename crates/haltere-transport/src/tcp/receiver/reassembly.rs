@@ -14,12 +14,18 @@ pub(crate) struct Reassembly {
     /// The ranges that changed last, newest first.
     recent: [Span; 4],
     count: u8,
+    bytes: u64,
 }
 
 impl Reassembly {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// Bytes in all ranges.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Takes a range in. Returns the part that had arrived before, if any.
@@ -38,8 +44,10 @@ impl Reassembly {
                 duplicate = duplicate.or(Some(common));
             }
             merged = Span::new(merged.start.min(old.start), merged.end.max(old.end));
+            self.bytes -= old.len();
             after += 1;
         }
+        self.bytes += merged.len();
         if after == first {
             self.ranges.insert(first, merged);
         } else {
@@ -79,6 +87,7 @@ impl Reassembly {
         let mut to = next;
         while let Some(range) = self.ranges.front().filter(|range| range.start <= to) {
             to = to.max(range.end);
+            self.bytes -= range.len();
             self.ranges.pop_front();
         }
         let mut count = 0;
@@ -160,7 +169,10 @@ mod tests {
         assert_eq!(r.insert(span(15, 25)), Some(span(15, 25)));
         assert_eq!(r.ranges().copied().collect::<Vec<_>>(), [span(10, 30)]);
         assert_eq!(r.insert(span(0, 12)), Some(span(10, 12)));
+        assert_eq!((r.insert(span(40, 45)), r.bytes()), (None, 30 + 5));
         assert_eq!(r.advance(Offset::SYN), Offset::new(30));
+        assert_eq!(r.bytes(), 5);
+        assert_eq!(r.advance(Offset::new(40)), Offset::new(45));
         assert!(r.is_empty());
     }
 }

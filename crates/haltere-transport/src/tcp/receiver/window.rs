@@ -2,7 +2,8 @@
 //! Source: Linux (dynamic right-sizing, Fisk and Feng 2001; `rcv_ssthresh`), RFC 7323 section 2.3 (never shrink), RFC
 //! 9293 section 3.8.6.2.2.
 //! Deviations (Linux): overhead of packet buffers is taken as half the buffer (`tcp_adv_win_scale` 1) and sizes here
-//! are windows, after that half; data waiting out of order takes no space (its window was advertised already).
+//! are windows, after that half; data waiting out of order keeps the window from growing, but takes no space of it (it
+//! was advertised already).
 //! Model: the window advertised opens by two segments for each segment in order, up to the buffer; once a round trip
 //! the buffer grows to twice what the application read in it plus 16 segments, and more while that grows:
 //!
@@ -10,10 +11,14 @@
 //!     window = 2 copied + 16 mss; window += 2 window (copied - before) / before
 //! ```
 //!
+//! It grows by whole segments, each as large as the memory that Linux reckons for it. An application that waits for
+//! data reads after all segments of an instant are here, so its reading counts when the instant is over.
+//!
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens
 //! it step by step.
 
 use crate::tcp::params::TcpParams;
+use crate::tcp::sender::send_memory::received;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Ms, PosDur};
 use core::num::NonZeroU64;
@@ -21,13 +26,18 @@ use haltere_units::{Dur, Time};
 
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
-    /// Space in all.
+    /// Window that the whole buffer makes.
     clamp: u64,
     max: u64,
     tuned: bool,
     /// What may be advertised so far.
     ssthresh: u64,
-    mss: u64,
+    mss: u32,
+    /// Window that the memory for a full segment makes, and the room for headers from which it follows.
+    segment: u32,
+    headers: u16,
+    /// The window field of a SYN.
+    first: u16,
     /// Shift of the window field of segments that we send.
     scale: u8,
     /// Right edge advertised last.
@@ -53,13 +63,16 @@ impl ReceiveWindow {
         while p.window_scaling && scale < 14 && small(scale) {
             scale += 1;
         }
-        let first = clamp - clamp % (mss + 12).min(clamp);
+        let headers = p.header_room.as_u64() as u16;
         ReceiveWindow {
             clamp,
             max,
             tuned,
-            ssthresh: if tuned { first.min(65_535) } else { clamp },
-            mss,
+            ssthresh: clamp,
+            mss: mss as u32,
+            segment: received(headers.into(), mss),
+            headers,
+            first: whole(clamp, if tuned { mss + 12 } else { 1 }),
             scale,
             edge: Offset::SYN,
             rtt8: None,
@@ -73,7 +86,7 @@ impl ReceiveWindow {
     /// Payload of a full segment.
     #[inline]
     pub(crate) fn mss(&self) -> u64 {
-        self.mss
+        self.mss.into()
     }
     /// Shift of the window field of segments that we send.
     pub(crate) fn scale(&self) -> u8 {
@@ -91,16 +104,18 @@ impl ReceiveWindow {
 
     /// The handshake is done: one segment of the buffer is set aside; measuring begins.
     pub(crate) fn established(&mut self, now: Time, mss: u64, scaled: bool) {
-        self.mss = mss;
+        self.mss = mss as u32;
+        self.segment = received(self.headers.into(), mss);
         if !scaled {
             self.scale = 0;
             self.max = self.max.min(65_535);
             self.clamp = self.clamp.min(65_535);
         }
+        self.first = whole(self.clamp, if self.tuned { mss } else { 1 });
         if self.tuned {
             self.clamp = self.clamp.saturating_sub(mss).max((2 * mss).min(self.clamp));
         }
-        self.ssthresh = self.ssthresh.min(self.clamp);
+        self.ssthresh = if self.tuned { u64::from(self.first) } else { self.clamp }.min(self.clamp);
         self.space = self.ssthresh.min(10 * mss);
         self.since = now;
     }
@@ -112,7 +127,7 @@ impl ReceiveWindow {
 
     /// The window field of a SYN, which is not scaled.
     pub(crate) fn syn_window(&self) -> u16 {
-        self.ssthresh.min(65_535) as u16
+        self.first
     }
 
     /// Space to advertise with `unread` bytes waiting for the application, from offset `next` on. The edge never moves
@@ -122,7 +137,7 @@ impl ReceiveWindow {
         let mut free = self.clamp.saturating_sub(unread);
         if free < self.clamp / 2 {
             free &= !((1 << self.scale) - 1);
-            if free < self.clamp / 16 || free < self.mss.min(self.clamp) {
+            if free < self.clamp / 16 || free < self.mss().min(self.clamp) {
                 free = 0;
             }
         }
@@ -151,14 +166,14 @@ impl ReceiveWindow {
         }
     }
 
-    /// A segment with `len` bytes arrived. True if the window opens by it.
+    /// A segment with `len` bytes arrived, `taken` wait in the buffer. True if the window opens by it.
     #[inline]
-    pub(crate) fn grow(&mut self, len: u64, unread: u64) -> bool {
+    pub(crate) fn grow(&mut self, len: u64, taken: u64) -> bool {
         if len < 128 || self.ssthresh >= self.clamp {
             return false;
         }
-        let room = self.clamp.min(self.clamp.saturating_sub(unread)).saturating_sub(self.ssthresh);
-        self.ssthresh += room.min((2 * self.mss).max(2 * len));
+        let room = self.clamp.saturating_sub(taken).saturating_sub(self.ssthresh);
+        self.ssthresh += room.min((2 * self.mss()).max(2 * len));
         room > 0
     }
 
@@ -180,26 +195,32 @@ impl ReceiveWindow {
         self.rtt8.and_then(|rtt8| PosDur::new(Dur::from_ns(rtt8.get() >> 3)))
     }
 
-    /// The application has read up to `read`.
+    /// The application has read up to `read` at `at`.
     #[inline]
-    pub(crate) fn adjust(&mut self, now: Time, read: Offset) {
-        if !self.tuned || self.rtt8.is_none_or(|rtt8| now - self.since < Dur::from_ns(rtt8.get() >> 3)) {
+    pub(crate) fn adjust(&mut self, at: Time, read: Offset) {
+        let span = at.since(self.since);
+        if !self.tuned || self.rtt8.is_none_or(|rtt8| span < Dur::from_ns(rtt8.get() >> 3)) {
             return;
         }
         let copied = read - self.read_before;
         if copied > self.space {
-            let mut window = 2 * copied + 16 * self.mss;
+            let mut window = 2 * copied + 16 * self.mss();
             window += 2 * (window * (copied - self.space) / self.space.max(1));
-            self.clamp = self.clamp.max(window.min(self.max));
+            self.clamp = self.clamp.max((window / self.mss() * u64::from(self.segment)).min(self.max));
             self.space = copied;
         }
         self.read_before = read;
-        self.since = now;
+        self.since = at;
     }
 
     pub(crate) fn size(&self) -> u64 {
         self.clamp
     }
+}
+
+/// Whole segments of a buffer, as far as the field of a SYN shows them.
+fn whole(buffer: u64, segment: u64) -> u16 {
+    (buffer - buffer % segment.min(buffer)).min(65_535) as u16
 }
 
 #[cfg(test)]
@@ -248,8 +269,8 @@ mod tests {
         w.adjust(at(39), Offset::new(100_000));
         assert_eq!(w.size(), 64_088, "not before a round trip is over");
         w.adjust(at(41), Offset::new(28_960));
-        // 2 x 28960 + 16 x 1448 = 81088; twice 81088 x (28960 - 14480) / 14480 more.
-        assert_eq!(w.size(), 3 * 81_088);
+        // 2 x 28960 + 16 x 1448 = 81088; twice 81088 x (28960 - 14480) / 14480 more: 168 segments of 1460.
+        assert_eq!(w.size(), 168 * 1460);
     }
 
     /// A burst whose end waits in a queue: the round-trip time rises, and the first segment of the next burst ends the
@@ -269,6 +290,27 @@ mod tests {
         assert_eq!(w.rtt().map(PosDur::dur), Some(Dur::from_ms(40)));
         w.start_measuring(at(100));
         w.adjust(at(140), Offset::new(28_960));
-        assert_eq!(w.size(), 3 * 81_088);
+        assert_eq!(w.size(), 168 * 1460);
+    }
+
+    /// Linux 6.1 opens the window to 82304 with 320 bytes of headers. Twelve segments: 81088, 56 segments of 1492; one
+    /// of the peer's buffers is unread when it opens.
+    #[test]
+    fn the_buffer_grows_by_whole_segments_and_their_memory() {
+        for (headers, segment) in [(320, 1492), (256, 1460)] {
+            let mut w = ReceiveWindow::new(&TcpParams { header_room: Bytes::new(headers), ..TcpParams::default() });
+            w.established(Time::ZERO, 1448, true);
+            w.sample_rtt(at(40), Ms::of(Time::ZERO));
+            w.adjust(at(40), Offset::SYN + 12 * 1448);
+            assert_eq!(w.size(), 56 * segment);
+        }
+    }
+
+    #[test]
+    fn a_syn_shows_whole_segments_with_timestamps_or_without() {
+        let mut w = ReceiveWindow::new(&TcpParams::default());
+        assert_eq!(w.syn_window(), 44 * 1460);
+        w.established(Time::ZERO, 1448, true);
+        assert_eq!(w.syn_window(), 45 * 1448);
     }
 }

@@ -5,15 +5,19 @@
 //! leave at once when the application closes, the FIN is a segment of its own, else it rides on the last segment. A
 //! segment with the FIN ignores the congestion window. Three segments are pushed: the one that ends a write, the last
 //! one for which the buffer had room, and one after each half of the largest window seen. The push of a small segment
-//! is taken back if more is written before it leaves.
+//! is taken back if more is written before it leaves; half of the window is counted from it all the same.
 //! Model: a write that finds no room makes the application wait. It writes again once a third of the buffer is free
-//! ([`SendMemory`]), as much as there is room for. An endless application always waits for room.
+//! ([`SendMemory`]), as much as there is room for, in writes of 128 KiB at most. An endless application always waits for
+//! room.
 //! Units: stream offsets, bytes. Cost: O(1), a write O(pushes). Known problems: none.
 
 use super::send_memory::SendMemory;
 use crate::tcp::params::TcpParams;
 use crate::tcp::seq::{Offset, StreamEnd};
 use alloc::collections::VecDeque;
+
+/// What an application writes at a time if it has more (iperf3's default).
+const WRITE: u64 = 131_072;
 
 /// Where the FIN goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,11 +176,16 @@ impl SendBuffer {
         !self.waits && self.endless && !self.fin.is_known()
     }
 
-    /// The stream grows. The segments that Linux pushes are noted.
-    fn add(&mut self, bytes: u64, largest: u64) {
-        if bytes == 0 {
-            return;
+    /// The application adds to the stream, by writes of which each ends with a push.
+    fn add(&mut self, mut bytes: u64, largest: u64) {
+        while bytes > 0 {
+            let write = bytes.min(WRITE);
+            self.add_write(write, largest);
+            bytes -= write;
         }
+    }
+    /// The stream grows. The segments that Linux pushes are noted.
+    fn add_write(&mut self, bytes: u64, largest: u64) {
         let tail = self.write_end.since(self.nxt) % self.mss;
         if tail > 0 && self.pushes.back() == Some(&self.write_end) {
             self.pushes.pop_back();
@@ -351,6 +360,14 @@ mod tests {
         b.write(10 * MSS, 40 * MSS);
         b.write(15 * MSS, 40 * MSS);
         assert_eq!(send(&mut b), [80, 95], "each write ends with one");
+    }
+
+    /// 131072 bytes are 90.5 segments: the push of the half one is taken back, and half a window counts from it.
+    #[test]
+    fn a_long_write_is_several_of_128_kib() {
+        let mut b = buffer(Some(1 << 20));
+        b.write(160 * MSS, 140 * MSS);
+        assert_eq!(send(&mut b), [71, 160], "half a window after the half segment would be the 161st");
     }
 
     #[test]

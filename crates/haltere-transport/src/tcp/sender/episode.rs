@@ -10,14 +10,14 @@ use haltere_units::Time;
 /// State of the sender (Linux's names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub enum CaState {
-    /// All is well.
+    /// No SACK, loss or echo since the last episode.
     #[default]
     Open,
     /// Something is SACKed or was sent again; nothing is marked lost.
     Disorder,
     /// The window is being reduced after an ECN echo, or because the control asked for it.
     Cwr,
-    /// Fast recovery.
+    /// Fast recovery: lost segments are sent again.
     Recovery,
     /// Repair after a retransmission timeout.
     Loss,

@@ -10,14 +10,12 @@ pub(crate) enum Forced {
     Oldest,
     /// A tail loss probe: new data if there is any, else the last segment.
     Probe,
-    /// A window probe.
     WindowProbe,
 }
 
 /// What the last acknowledgement lets the sender send first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// New data only.
     NewOnly,
     /// Lost segments, then new data.
     Lost,
@@ -29,7 +27,6 @@ pub(crate) enum Turn {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transmit {
     pub seq: Offset,
-    /// Payload bytes.
     pub len: u32,
     pub fin: bool,
     /// Sent for the first time.

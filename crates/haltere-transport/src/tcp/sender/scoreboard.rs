@@ -20,7 +20,6 @@ use haltere_units::Time;
 pub(crate) struct Sent {
     /// Its first offset.
     pub seq: Offset,
-    /// Last transmission.
     pub sent_at: Time,
     /// When the segment that began the flight of this one was sent, bytes delivered in all then, and when the last of
     /// them was.
@@ -47,7 +46,6 @@ const STEP: usize = 4;
 
 /// The receiver has it.
 pub(crate) const SACKED: u16 = 1;
-/// Marked lost.
 pub(crate) const LOST: u16 = 2;
 /// A retransmission is in flight.
 pub(crate) const RETRANS: u16 = 4;

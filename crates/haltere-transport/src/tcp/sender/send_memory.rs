@@ -29,6 +29,14 @@ pub(crate) const fn computed(headers: u64, mss: u64) -> u64 {
     (mss + TIMESTAMPS + headers + FRAGMENTS).next_power_of_two() + PACKET
 }
 
+/// Window that the memory makes by which Linux computes a segment when it tunes a receive buffer: half of it is
+/// overhead, and it grows in steps of 128 bytes until the other half has room for the payload.
+pub(crate) const fn received(headers: u64, mss: u64) -> u32 {
+    let memory = mss + headers + FRAGMENTS + PACKET;
+    let short = (2 * mss).saturating_sub(memory);
+    ((memory + short.next_multiple_of(128)) / 2) as u32
+}
+
 #[derive(Debug)]
 pub(crate) struct SendMemory {
     /// Linux's `sk_sndbuf`; of a fixed buffer its payload.
