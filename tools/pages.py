@@ -96,7 +96,8 @@ def table(stored: dict[str, Any], name: str) -> str:
         return _markdown(columns, rows)
     if name not in named:
         raise SystemExit(f"pages: a table must be one of {', '.join(named)}, got `{name}`")
-    return _markdown(named[name]["columns"], named[name]["rows"])
+    note = f"\n{named[name]['note']}\n" if name == "findings" else ""
+    return _markdown(named[name]["columns"], named[name]["rows"]) + note
 
 
 def with_tables(text: str, folder: Path) -> str:

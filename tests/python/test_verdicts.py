@@ -148,13 +148,13 @@ def test_a_finding_stands_beside_what_linux_s_tcp_gives(tmp_path: Path, monkeypa
         Finding("b", "held", "1 ± 0"),
         Finding("a", "held", "3 ± 1", reading="c"),
     ]
-    assert findings_table(findings, "x").columns == ["finding", "paper", "ours", "verdict", "why"]
+    assert findings_table(findings, "x", 10).columns == ["finding", "paper", "ours", "verdict", "why"]
     (tmp_path / "x").mkdir()
     told = {"kernel": "6.1.192", "seeds": 10, "findings": [{"text": "a", "verdict": "not held", "ours": "-2 ± 1"}]}
     (tmp_path / "x" / base.WITH_LINUX).write_text(json.dumps(told))
-    table = findings_table(findings, "x")
+    table = findings_table(findings, "x", 10, 4)
     assert table.columns[3] == "with Linux's TCP" and [row[3] for row in table.rows] == ["not held: -2 ± 1", "–"]
-    assert "Linux 6.1.192" in table.note and "10 seeds" in table.note
+    assert table.note.startswith("Seeds: 10; 4 of other readings. With Linux's TCP: Linux 6.1.192")
 
 
 def test_with_linux_s_tcp_an_experiment_keeps_all_but_the_parameters_of_tcp() -> None:

@@ -291,15 +291,20 @@ def weakened(outcome: Outcome) -> None:
     outcome.document.blocks.insert(first, Bullets(lines))
 
 
-def findings_table(findings: Sequence[Finding], study: str) -> Table:
-    """The findings under the primary reading: the table with which a study's page opens. If it was run, with Linux's TCP beside ours."""
+def findings_table(findings: Sequence[Finding], study: str, seeds: int, others: int = 0) -> Table:
+    """The findings under the primary reading: the table with which a study's page opens. If it was run, with Linux's TCP beside ours.
+
+    ``seeds``: of the primary reading; ``others``: of other readings.
+    """
     path, primary = data(study) / WITH_LINUX, [one for one in findings if not one.reading]
     ran = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     linux = {one["text"]: f"{one['verdict']}: {one['ours']}" for one in ran.get("findings", [])}
     middle = [[linux.get(one.text, "–")] if linux else [] for one in primary]
     rows = [[f.text, f.paper, f.ours, *more, f.verdict, f.why] for f, more in zip(primary, middle, strict=True)]
     columns = ["finding", "paper", "ours", *(["with Linux's TCP"] if linux else []), "verdict", "why"]
-    note = f"With Linux's TCP: Linux {ran['kernel']} in the kernel world, {ran['seeds']} seeds." if linux else ""
+    note = f"Seeds: {seeds}" + (f"; {others} of other readings." if others else ".")
+    if linux:
+        note += f" With Linux's TCP: Linux {ran['kernel']} in the kernel world, {ran['seeds']} seeds; – was not run."
     return Table("findings", "The paper's findings, in the primary reading", columns, rows, note, left=len(columns))
 
 

@@ -51,7 +51,12 @@ def reproduce(options: Options) -> Outcome:
             beside = {key: cell.first(OTHER_SEEDS) for key, cell in cells.items() if key[0] in ran}
             found += under(reading, {**beside, **others[reading]}, given)
     found = over_rows(found)
-    document = opened(f"aqm-lab: {results.title}", _said(results, cells, given), left_out, findings_table(found, ID))
+    document = opened(
+        f"aqm-lab: {results.title}",
+        _said(results, cells, given),
+        left_out,
+        findings_table(found, ID, len(results.seeds), len(other.seeds)),
+    )
     _body(document, results, primary, cells, given)
     if others:
         _what_if(document, cells, others, found, given)

@@ -84,8 +84,9 @@ def show(results: Sequence[Results], document: Document) -> list[Finding]:
         [one for setup in (PRIMARY, *READINGS) if cells.has(setup) for one in findings(cells, setup, given)]
     )
     scan = figures.scan(cells, given)
+    others = len(results[1].seeds) if len(results) > 1 else 0
     document.add(
-        _beside(findings_table(found, "dctcp-hysteresis"), given),
+        _beside(findings_table(found, "dctcp-hysteresis", len(results[0].seeds), others), given),
         Text(_about(cells, given, len(results[0].seeds))),
         *_paper_runs(given),
         Heading("Figures"),
@@ -201,9 +202,9 @@ def _beside(table: Table, given: Mapping[str, Any]) -> Table:
         rows.append([*row, _on_bmv2(claim, ran), "–" if p is None else f"{p:.2g}"])
     note = (
         "TCP goodput in Mbit/s. BMv2: what the driver p4/cases.py measured on the switch itself; – until somebody has run it. Last column: the p-value of the "
-        f"paper's own difference after Holm over its fifteen. {table.note}"
+        "paper's own difference after Holm over its fifteen."
     )
-    return replace(table, columns=[*table.columns, "BMv2", "paper's p"], rows=rows, note=note)
+    return replace(table, columns=[*table.columns, "BMv2", "paper's p"], rows=rows, note=f"{table.note} {note}")
 
 
 def _on_bmv2(claim: Claim | None, ran: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ def report(
     )
     document = opened(f"iaas: {results.title}", about, left_out)
     folder = results.directory / "figures"
-    document.add(findings_table(found, ID), Text(_open()))
+    document.add(findings_table(found, ID, len(results.seeds)), Text(_open()))
     document.add(Heading("Figures"), *_figures(cells, folder))
     document.add(Heading("Tables"), tables.shares(cells, PAPERS), tables.by_length(cells, seconds))
     document.add(Heading("What if"), readings_table(found), *_what_if(cells, others, folder))

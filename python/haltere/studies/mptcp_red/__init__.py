@@ -50,7 +50,9 @@ def reproduce(options: Options) -> Outcome:
         "the seeds, and every verdict follows from one. A difference with a sign is RED less redundant, or RED-CPI less MSCM. The paper "
         "prints no numbers with its figures."
     )
-    document = opened(f"mptcp-red: {results.title}", about, left_out, findings_table(primary, ID))
+    document = opened(
+        f"mptcp-red: {results.title}", about, left_out, findings_table(primary, ID, len(results.seeds), their_seeds)
+    )
     document.add(Heading("Figures"), *figures.figures(folder, ours, detected))
     document.add(Heading("Tables"), tables.detector_table(detected), tables.path_table(ours), Heading("What if"))
     document.add(readings.cross_table(ours, bounded, their_seeds), figures.cross(folder / "cross", ours, bounded))

@@ -146,7 +146,8 @@ def _outcome(study: Study) -> Outcome:
         f"Primary reading: {READINGS[PRIMARY].meaning}; starts within 1 ms; sizes at the middles of their buckets."
     )
     document = opened("rafle: short flows first, without state", about, study.left_out)
-    document.add(findings_table(found, ID))
+    others = [len(cell.tasks) for (reading, _), cell in study.first.items() if reading != PRIMARY]
+    document.add(findings_table(found, ID, first, min(others, default=0)))
     document.add(Heading("Figures"), *figures.of_all(study))
     document.add(Heading("Tables"), *tables.of_all(study))
     if len(study.readings) > 1 or study.changes:
