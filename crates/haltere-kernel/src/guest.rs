@@ -11,6 +11,7 @@ use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 use haltere_wire::namespace::attach_discipline;
 use haltere_wire::{Calibrate, Control, Manner, Network, WireError, host_names, program};
+use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sys::prctl::set_no_new_privs;
 use nix::sys::reboot::{RebootMode, reboot};
@@ -157,7 +158,9 @@ fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
 
 fn serve() -> Result<Answer, Failure> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")] {
-        mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>).map_err(|e| other(place)(e.into()))?;
+        let mounted = mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>);
+        // Some kernels mount `/dev` themselves.
+        mounted.or_else(|e| if e == Errno::EBUSY { Ok(()) } else { Err(other(place)(e.into())) })?;
     }
     for (name, value) in SYSCTLS {
         fs::write(format!("/proc/sys/net/{name}"), value).map_err(other(name))?;

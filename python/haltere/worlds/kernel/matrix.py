@@ -43,7 +43,7 @@ class Matrix:
                 + [one.format(_digits(row)) for one in (row.baseline, row.other, row.difference)]
                 for name, row in changed
             ]
-            out.add(Text(what), Table("changes", "What changed", columns, body, left=4))
+            out.add(Text(what), *([Table("changes", "What changed", columns, body, left=4)] if body else []))
         cells: dict[str, dict[tuple[str, str], list[str]]] = {}
         for place, name in enumerate(names):
             for row in self.rows[name]:
