@@ -68,8 +68,8 @@ haltere_units::params! {
         /// How long the delay may stay above `target`, at least `target`. About the largest usual round-trip time; the
         /// default is RFC 8289's (section 4.3).
         pub interval: Dur = Dur::from_ms(100);
-        /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7). Left out:
-        /// no such mark.
+        /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7).
+        /// Left out: no such mark.
         pub ce_threshold: Option<Dur> = None;
         /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
         #[serde(skip_serializing_if = "Option::is_none")]
