@@ -450,7 +450,10 @@ mod tests {
         let params = Params { upper: Level::Delay(Dur::from_ms(1)), output_buffer: 1, ..Params::default() };
         let said = "output_buffer must be 0 if the thresholds are delays, got 1; write `upper` in packets";
         let link = LinkContext { rate: Some(Rate::from_mbps(10)), ..LinkContext::default() };
-        assert_eq!(Threshold::<TestPkt>::new(&params, &link).err().map(|error| alloc::format!("{error}")).as_deref(), Some(said));
+        assert_eq!(
+            Threshold::<TestPkt>::new(&params, &link).err().map(|error| alloc::format!("{error}")).as_deref(),
+            Some(said)
+        );
     }
 
     #[test]

@@ -106,7 +106,13 @@ impl<'p> Process<'p> {
             end: Time::NEVER,
             ideal: ideal(self.at.plan, (&there, &back), bytes, mss) + delay(self.at.plan, &there),
         };
-        self.flows.push(Some(ArrivedFlow { sender, receiver: None, unwritten: bytes.as_u64(), received: 0, completion }));
+        self.flows.push(Some(ArrivedFlow {
+            sender,
+            receiver: None,
+            unwritten: bytes.as_u64(),
+            received: 0,
+            completion,
+        }));
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Done {
