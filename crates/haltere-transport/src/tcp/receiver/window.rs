@@ -11,7 +11,7 @@
 //!     window = 2 copied + 16 mss; window += 2 window (copied - before) / before
 //! ```
 //!
-//! It grows by whole segments, each as large as the memory that Linux reckons for it. An application that waits for
+//! It grows by whole segments, each as large as the memory that Linux counts for it. An application that waits for
 //! data reads after all segments of an instant are here, so its reading counts when the instant is over.
 //!
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens
