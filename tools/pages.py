@@ -153,7 +153,7 @@ def with_linux(study: str, out: Path, *options: str) -> None:
     found = run(study, out, "--world", "kernel", *options)["findings"]
     ran = [done for path in sorted(out.rglob("manifest.json")) for done in json.loads(path.read_text())["runs"]]
     told = {
-        "kernel": ", ".join(sorted({done["kernel"]["release"] for done in ran})),
+        "linux": ", ".join(sorted({done["kernel"]["release"] for done in ran})),
         "seeds": len({done["seed"] for done in ran}),
         "findings": [{key: one[key] for key in ("text", "verdict", "ours")} for one in found],
     }

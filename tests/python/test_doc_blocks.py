@@ -142,6 +142,8 @@ def test_the_parser_knows_the_commands_in_the_text(page: Path) -> None:
                 continue
             try:
                 cli._parser(arguments).parse_args(arguments)
+            except SystemExit as stopped:
+                assert not stopped.code, command  # `--help`
             except package.InputError as error:
                 # A mention such as `haltere run` leaves out what it is not about.
                 assert re.search("arguments are required|expected one argument", str(error)), f"{command}: {error}"

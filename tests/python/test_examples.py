@@ -90,7 +90,7 @@ def _tcp_nup(told: Told) -> bool:
     one, many = ("1", "32")
     return (
         told("ping_p95", "drop_tail", one) > 400
-        and told("ping_p95", "codel", many) > 1.5 * told("ping_p95", "codel", one)
+        and told("ping_p95", "codel", many) > 1.3 * told("ping_p95", "codel", one)
         and told("ping_p95", "fq_codel", many) < 1.2 * told("ping_p95", "fq_codel", one)
     )
 

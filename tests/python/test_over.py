@@ -241,7 +241,12 @@ def test_other_code_measures_again(swept: Results, monkeypatch: pytest.MonkeyPat
 
 def test_every_table_and_column_is_in_the_dictionary_with_its_meaning(swept: Results) -> None:
     known = dictionary.columns()
-    of_the_wire = {"programs", "outputs", "sockets"}  # the simulator runs no programs; docs/programs.md has them
+    of_the_wire = {
+        "programs",
+        "outputs",
+        "sockets",
+        "iperf3",
+    }  # the simulator runs no programs; docs/programs.md has them
     assert set(known) == set(ROWS) - {"points", "runs"} - of_the_wire
     for run in swept.runs[:1]:
         for file in swept.seal(run)["files"]:

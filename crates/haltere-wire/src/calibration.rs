@@ -4,9 +4,10 @@
 //! network give base delay and jitter; datagrams at 105 % of the link's rate give the rate, what is lost before
 //! our queues, and how much of a core the router needs.
 
+use crate::control::Control;
 use crate::error::WireError;
 use crate::namespace::Topology;
-use crate::world::{Control, Outcome, run_in};
+use crate::world::{Outcome, run_in};
 use haltere_plan::NextHops;
 use haltere_plan::Plan;
 use haltere_plan::headers;

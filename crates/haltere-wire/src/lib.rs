@@ -9,6 +9,7 @@ mod error;
 pub mod bpf;
 pub mod calibration;
 pub mod clock;
+mod control;
 pub mod endpoint;
 pub mod fabric;
 pub mod frame;
@@ -34,7 +35,8 @@ extern crate self as haltere_wire;
 #[path = "../tests/support/mod.rs"]
 mod testing;
 
-pub use endpoint::{Manner, host_names};
+pub use control::{Calibrate, Control, Manner};
+pub use endpoint::host_names;
 pub use error::WireError;
 pub use service::router_service;
-pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};
+pub use world::{Network, Outcome, check, check_for, may_run, run, run_over};

@@ -8,14 +8,14 @@
 use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
-use crate::endpoint::{self, Agent, Manner, Observed, ftp_server};
+use crate::control::{Calibrate, Control, place};
+use crate::endpoint::{self, Agent, Observed, ftp_server};
 use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::Role;
 use crate::namespace::{HostSettings, Interfaces, Topology, port_name};
 use crate::port::packet::PacketPort;
-use crate::program;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::{Lateness, Snapshot};
@@ -28,9 +28,8 @@ use haltere_units::outside::Outside;
 use haltere_units::{Dur, Time};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
-use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Received frames that all ports together, and one port, can hold while the router is busy (2 kB each).
 const SLOTS_IN_ALL: usize = 65_536;
@@ -39,54 +38,6 @@ const SLOTS: std::ops::RangeInclusive<usize> = 512..=4096;
 const LEAD: Dur = Dur::from_ms(30);
 /// How long the loop may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);
-
-/// Whether the machine is measured before the run, and what follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Calibrate {
-    /// The machine is not measured.
-    No,
-    /// Measured and written down; a machine out of bounds runs all the same.
-    Note,
-    /// Measured; a machine out of bounds is refused.
-    #[default]
-    Refuse,
-}
-
-/// How a run is to be done, its cancel flag and its progress.
-#[derive(Debug, Clone, Default)]
-pub struct Control<'a> {
-    /// Set from outside to end the run early: it is then an error, [`WireError::Interrupted`].
-    pub stop: Option<&'a AtomicBool>,
-    /// Nanoseconds of the run that are done, for others to read.
-    pub progress: Option<&'a AtomicU64>,
-    /// Time before a deadline through which the router does not sleep (a whole core).
-    pub spin: Dur,
-    /// Measure the machine first?
-    pub calibrate: Calibrate,
-    /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a
-    /// line of their own.
-    pub ftp_server: Vec<OsString>,
-    /// Where programs run, if that is not among the files that this process sees.
-    pub programs: program::Place,
-    /// How the hosts' sockets are driven.
-    pub manner: Manner,
-    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them
-    /// as one packet.
-    pub gso: bool,
-}
-
-impl Control<'_> {
-    /// The cancel flag is set.
-    pub fn is_stopped(&self) -> bool {
-        self.stop.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
-    }
-    /// So much of the run is done.
-    pub(crate) fn at(&self, now: Time) {
-        if let Some(progress) = self.progress {
-            progress.store(now.as_ns(), Ordering::Relaxed);
-        }
-    }
-}
 
 /// What a run on the wire gives.
 #[derive(Debug)]
@@ -173,11 +124,6 @@ fn record_of(mut observed: Observed) -> Record {
         flow.received_after_warmup = flow.received - flow.received_after_warmup;
     }
     observed
-}
-
-/// Where a flow's traffic entry is in its experiment.
-pub(crate) fn place(flow: &FlowPlan) -> String {
-    format!("traffic[{}]", flow.group)
 }
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.

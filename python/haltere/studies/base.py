@@ -304,7 +304,7 @@ def findings_table(findings: Sequence[Finding], study: str, seeds: int, others: 
     columns = ["finding", "paper", "ours", *(["with Linux's TCP"] if linux else []), "verdict", "why"]
     note = f"Seeds: {seeds}" + (f"; {others} of other readings." if others else ".")
     if linux:
-        note += f" With Linux's TCP: Linux {ran['kernel']} in the kernel world, {ran['seeds']} seeds; – was not run."
+        note += f" With Linux's TCP: Linux {ran['linux']} in the kernel world, {ran['seeds']} seeds; – was not run."
     return Table("findings", "The paper's findings, in the primary reading", columns, rows, note, left=len(columns))
 
 

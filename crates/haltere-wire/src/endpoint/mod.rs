@@ -15,12 +15,12 @@ mod socket;
 mod stream;
 
 use crate::clock::{Clock, Monotonic};
+use crate::control::{Control, Manner, place};
 use crate::error::{Doing, WireError};
 use crate::mptcp::{self, Role};
 use crate::namespace::{Namespace, Topology};
 use crate::program::Place;
 use crate::stats::Lateness;
-use crate::world::{Control, place};
 use haltere_plan::app::arrivals::ArrivalsPlan;
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
@@ -216,25 +216,6 @@ pub const ISN_BITS: u8 = socket::ISN_BITS_OF_SENDERS;
 const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
 pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
-
-/// How an agent does its work.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Manner {
-    /// A thread reads at each endless flow's receiver, in one long call.
-    pub readers: bool,
-    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not
-    /// seen. The kernel has no count of them.
-    pub sampled_recoveries: bool,
-    /// Congestion controls of the kernel that stand for those of the plan: the plan's name, the kernel's.
-    pub controls: Vec<(String, String)>,
-}
-
-impl Manner {
-    /// The kernel's name that stands for that control.
-    fn instead_of(&self, control: &str) -> Option<&str> {
-        self.controls.iter().find(|(planned, _)| planned == control).map(|(_, name)| name.as_str())
-    }
-}
 
 /// Which of a flow's descriptors is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 
 use super::{Context, Done, Endpoint, Observed, Opened, Opening, Side};
 use crate::clock::wait_for;
+use crate::control::place;
 use crate::error::WireError;
 use crate::namespace::{Namespace, node_address};
 use crate::program::{GRACE, Place, Program as Process, Start};
-use crate::world::place;
 use haltere_plan::Plan;
 use haltere_plan::app::program::{ProgramPlan, Ready};
 use haltere_plan::plan::FlowPlan;
