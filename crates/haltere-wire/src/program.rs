@@ -32,8 +32,8 @@ const KEPT: usize = 1 << 20;
 const FILES: usize = 100;
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
-/// How often the readers of a guest's program are given the processor after its end.
-const YIELDS: u32 = 1000;
+/// How long the readers of a guest's program may go on after its end, if a child of it holds the pipes: in milliseconds.
+const READS_ON_MS: u32 = 20;
 /// Where programs are looked for, if the environment says nothing.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -174,7 +174,8 @@ impl Program {
                 readers.into_iter().for_each(|reader| drop(reader.join()));
             } else {
                 let reads = || readers.iter().any(|reader| !reader.is_finished());
-                (0..YIELDS).take_while(|_| reads()).for_each(|_| std::thread::yield_now());
+                std::thread::yield_now();
+                (0..READS_ON_MS).take_while(|_| reads()).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
             }
             lock(&told_there).ended = Some(status);
             drop(ends);
