@@ -150,7 +150,7 @@ def test_a_finding_stands_beside_what_linux_s_tcp_gives(tmp_path: Path, monkeypa
     ]
     assert findings_table(findings, "x", 10).columns == ["finding", "paper", "ours", "verdict", "why"]
     (tmp_path / "x").mkdir()
-    told = {"kernel": "6.1.192", "seeds": 10, "findings": [{"text": "a", "verdict": "not held", "ours": "-2 ± 1"}]}
+    told = {"linux": "6.1.192", "seeds": 10, "findings": [{"text": "a", "verdict": "not held", "ours": "-2 ± 1"}]}
     (tmp_path / "x" / base.WITH_LINUX).write_text(json.dumps(told))
     table = findings_table(findings, "x", 10, 4)
     assert table.columns[3] == "with Linux's TCP" and [row[3] for row in table.rows] == ["not held: -2 ± 1", "–"]

@@ -14,8 +14,8 @@ use std::io::Read;
 const SHIFT_NS: f64 = 1e15;
 /// Weight of a new measurement in the smoothed one (RFC 6298).
 const ALPHA: f64 = 1.0 / 8.0;
-/// The most comparisons of two flows between the first and the last packet: steps times pairs. One packet with a wrong time
-/// may lie centuries away. Sixteen hours of eight flows at steps of 350 ms have as many. Each takes a microsecond and,
+/// The most comparisons of two flows: one packet with a wrong time may lie centuries away, and a method may have steps
+/// of microseconds. Sixteen hours of eight flows at steps of 350 ms have as many. Each takes a microsecond and,
 /// in the log, 48 bytes.
 const COMPARISONS: u64 = 5_000_000;
 /// Points in a flow's series.
@@ -60,6 +60,8 @@ struct Follow {
     point_ns: u64,
     /// Nothing is due after it.
     last_ns: u64,
+    /// Comparisons of two flows, and steps, so far.
+    compared: u64,
     log: Vec<Told>,
 }
 
@@ -72,7 +74,7 @@ pub(super) fn follow<R: Read>(
 ) -> Result<Report, Fault> {
     let mut follow = Follow::new(options, chosen).map_err(|error| (0, error))?;
     while let Some(Passed { at_ns, file, flow, tcp, .. }) = files.next_record()? {
-        follow.advance(at_ns.min(follow.last_ns));
+        follow.advance(at_ns.min(follow.last_ns)).map_err(|error| (0, error))?;
         follow.take(at_ns, captures[file], flow, &tcp);
     }
     Ok(follow.report())
@@ -92,15 +94,7 @@ impl Follow {
             series: Series::default(),
         });
         let methods: Vec<Method> = options.methods.iter().map(|params| Method::new(params, options.every)).collect();
-        let dues = methods.iter().map(|method| method.correlator.due().as_ns());
-        let step_ns = dues.chain([every_ns]).filter(|ns| *ns > 0).min().unwrap_or(u64::MAX);
         let span = Dur::from_ns(end_ns - zero_ns);
-        let pairs = (chosen.len() * chosen.len().saturating_sub(1) / 2).max(1) as u64;
-        if (span.as_ns() / step_ns).saturating_mul(pairs) > COMPARISONS {
-            let (most, step) = (COMPARISONS / pairs, Dur::from_ns(step_ns));
-            let text = format!("captures must have at most {most} steps of {step}, got {span}; are all times right?");
-            return Err(CaptureError::Nothing(text));
-        }
         Ok(Follow {
             flows: flows.collect(),
             index: chosen.iter().enumerate().map(|(i, flow)| ((flow.capture, flow.key), i)).collect(),
@@ -111,17 +105,27 @@ impl Follow {
             next_point: 0,
             point_ns: (span.as_ns() / POINTS).max(1_000_000),
             last_ns: end_ns.saturating_add(3_600_000_000_000),
+            compared: 0,
             log: vec![],
         })
     }
     /// What is due before `at_ns`: steps, points of the series, correlations.
-    fn advance(&mut self, at_ns: u64) {
-        let Some(until) = at_ns.checked_sub(self.zero_ns) else { return };
+    fn advance(&mut self, at_ns: u64) -> Result<(), CaptureError> {
+        let Some(until) = at_ns.checked_sub(self.zero_ns) else { return Ok(()) };
         loop {
             let due = self.methods.iter().map(|method| method.correlator.due().as_ns()).min().unwrap_or(u64::MAX);
             let next = self.next_step.min(self.next_point).min(due);
             if next > until {
-                return;
+                return Ok(());
+            }
+            self.compared += 1;
+            if self.compared > COMPARISONS {
+                let (flows, at) = (self.flows.len(), Dur::from_ns(next));
+                let text = format!(
+                    "captures must need at most {COMPARISONS} comparisons of two flows, got more in the first {at} of {flows} flows; \
+                     are all times right? Otherwise follow fewer flows or use longer steps"
+                );
+                return Err(CaptureError::Nothing(text));
             }
             if next == self.next_step {
                 self.step(next);
@@ -170,6 +174,7 @@ impl Follow {
                 continue;
             }
             let relations = method.correlator.relate(Time::from_ns(at), paths);
+            self.compared += (paths * paths.saturating_sub(1) / 2) as u64;
             let settle = method.settle_ns;
             let has_coefficient = method.correlator.has_coefficient();
             for b in 1..paths {
