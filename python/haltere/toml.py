@@ -41,8 +41,8 @@ def _lines(path: str, table: Mapping[str, Any], is_entry: bool = False) -> list[
     for key, value in table.items():
         if value is None:
             continue
-        name = f"{path}.{_key(key)}" if path else _key(key)
-        line = f"{_key(key)} = {literal(value)}"
+        name = f"{path}.{bare(key)}" if path else bare(key)
+        line = f"{bare(key)} = {literal(value)}"
         is_long = len(line) > (_LINE if is_entry or "." in path else _SHORT)
         if isinstance(value, Mapping) and (not path or is_long):
             below += _below(name, value)
@@ -60,8 +60,14 @@ def _below(name: str, table: Mapping[str, Any]) -> list[str]:
     return inner if inner[:1] == [""] else ["", f"[{name}]", *inner]
 
 
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+def bare(key: str) -> str:
+    """A key: as it is, or in quotes if it must be."""
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _text(text: str) -> str:
+    # TOML allows all of JSON's escapes, and no DEL as it is.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def literal(value: Any) -> str:
@@ -69,13 +75,15 @@ def literal(value: Any) -> str:
 
     >>> literal("5ms"), literal(True), literal({"kind": "reno", "x": 1}), literal({"a": None, "b": [1]})
     ('"5ms"', 'true', '{ kind = "reno", x = 1 }', '{ b = [1] }')
+    >>> print(literal("a\\x7fb"))
+    "a\\u007fb"
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return _text(value)
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(key)} = {literal(one)}" for key, one in value.items() if one is not None)
+        inner = ", ".join(f"{bare(key)} = {literal(one)}" for key, one in value.items() if one is not None)
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, Sequence):
         return f"[{', '.join(map(literal, value))}]"

@@ -117,5 +117,4 @@ def _fat_tree(nodes: int, access: dict[str, Any], fabric: dict[str, Any] | None 
 
 def _link(gbps: float, ns: float, queue: str | None) -> dict[str, Any]:
     link: dict[str, Any] = {"rate": f"{gbps:g}Gbit", "delay": f"{ns:g}ns"}
-    # A step mark at a fifth of the queue stands for htsim's ECN thresholds.
     return {**link, "queue": {"kind": "drop_tail", "limit": f"{queue}B"}} if queue else link

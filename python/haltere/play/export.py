@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import _core
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def literal(value: Any) -> str:
-    """A value as TOML writes it in one line.
-
-    >>> literal({"kind": "codel", "target": "5ms", "ecn": True, "of": [1, 2.5]})
-    '{ kind = "codel", target = "5ms", ecn = true, of = [1, 2.5] }'
-    """
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(key)} = {literal(one)}" for key, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(literal, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+from ..toml import bare, literal
 
 
 def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = (), head: str = "") -> str:
@@ -41,13 +20,13 @@ def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = (
     tables = [(key, value) for key, value in experiment.items() if isinstance(value, Mapping) and key != "topology"]
     for key, value in experiment.items():
         if not isinstance(value, Mapping) and key != "traffic":
-            lines.append(f"{_key(key)} = {literal(value)}")
+            lines.append(f"{bare(key)} = {literal(value)}")
     for kind, inside in experiment.get("topology", {}).items():
-        lines += ["", f"[topology.{_key(kind)}]", *(f"{_key(key)} = {literal(one)}" for key, one in inside.items())]
+        lines += ["", f"[topology.{bare(kind)}]", *(f"{bare(key)} = {literal(one)}" for key, one in inside.items())]
     for entry in experiment.get("traffic", ()):
-        lines += ["", "[[traffic]]", *(f"{_key(key)} = {literal(one)}" for key, one in entry.items())]
+        lines += ["", "[[traffic]]", *(f"{bare(key)} = {literal(one)}" for key, one in entry.items())]
     for key, value in tables:
-        lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {literal(one)}" for name, one in value.items())]
+        lines += ["", f"[{bare(key)}]", *(f"{bare(name)} = {literal(one)}" for name, one in value.items())]
     return "\n".join(lines) + "\n"
 
 
