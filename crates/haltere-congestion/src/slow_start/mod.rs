@@ -82,7 +82,7 @@ impl Start {
 
 /// The parameters `P` of a control, and beside them those of its [start](Start).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(bound(deserialize = "P: Deserialize<'de> + Default"))]
+#[serde(deny_unknown_fields)]
 pub struct Started<P> {
     /// The control's own.
     #[serde(flatten)]
