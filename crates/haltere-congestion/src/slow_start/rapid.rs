@@ -32,6 +32,8 @@ const THRESH_DIVISOR: u64 = 10;
 const K: f64 = 2.0 / 3.0;
 /// The largest growth a round trip, so the largest share by which the window may be above what the path holds.
 const GROWTH: f64 = 3.0;
+/// The factors are fractions such as 2/3: a window that misses a whole segment by less than this has it.
+const EXACTNESS: f64 = 1e-6;
 /// The initial window is up to so many times that of slow start.
 const INITIAL: u64 = 2;
 
@@ -132,7 +134,7 @@ impl Converging {
     }
 
     fn set(&self, window: &mut Window) {
-        window.set_cwnd((self.cwnd / self.mss) as u64);
+        window.set_cwnd((self.cwnd / self.mss + EXACTNESS) as u64);
     }
 
     /// What the path holds, in segments, by what arrived.
