@@ -1,7 +1,7 @@
 //! A control with a slow start over it.
 
 use super::limited::Limited;
-use super::rapid::Rapid;
+use super::rapid::{Converging, Rapid};
 use super::resume::{Phase, Resume};
 use super::search::{Search, Verdict};
 use super::{SlowStartKind, Start};
@@ -128,7 +128,11 @@ impl CongestionControl for Starting {
         let window = window_of(&mut self.control);
         if let Some(rapid) = &mut self.rapid {
             rapid.on_ack(ev, before, window);
+            if rapid.recovery.as_ref().is_some_and(Converging::is_over) {
+                self.end_rapid(ev.now);
+            }
         }
+        let window = window_of(&mut self.control);
         if let Some(limited) = &mut self.limited {
             limited.on_ack(ev, before, window);
         }

@@ -16,7 +16,8 @@
 //! the path holds as its window, so that CUBIC's W_max is that.
 //! Deviations: rtt_floor is the least RTT of the current round, one of the two ways that the draft names. Segments are
 //! paced in the first flight only, as the rest of the sender paces nothing. In TCP a recovery lasts until what was sent
-//! again has arrived: only as many bytes count as were in flight at its start. The option to stop at beta times the
+//! again has arrived: only as many bytes count as were in flight at its start, and the rest of the recovery keeps the
+//! window. The option to stop at beta times the
 //! initial window is not taken.
 //! Units: bytes, ns. Cost: O(1) an acknowledgement; one copy of the control. Known problems: a loss that no queue
 //! caused ends the start with up to a third of the window, times beta.
@@ -135,6 +136,11 @@ impl Converging {
 
     fn set(&self, window: &mut Window) {
         window.set_cwnd((self.cwnd / self.mss + EXACTNESS) as u64);
+    }
+
+    /// All that was in flight at the start is acknowledged or lost.
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
     }
 
     /// What the path holds, in segments, by what arrived.
