@@ -152,7 +152,12 @@ def alone(path: Line, queue: float, start: str, seeds: int) -> dict[str, Mean]:
     out: dict[str, list[float]] = {}
     for name, size in SIZES.items():
         longest = {"100 kB": 0, "1 MB": 1}.get(name, 10) * 20 // path.mbps + 2 + 50 * path.rtt_ms // 1000
-        values = {**path.values(queue), "duration": f"{longest}s", "traffic.new.bytes": size, "traffic.new.congestion": control(start, path)}
+        values = {
+            **path.values(queue),
+            "duration": f"{longest}s",
+            "traffic.new.bytes": size,
+            "traffic.new.congestion": control(start, path),
+        }
         scenario = load(FOLDER / "alone.toml").with_values({**values, "sweep": {}})
         for seed in range(1, seeds + 1):
             run = tables(scenario, seed)
@@ -194,7 +199,14 @@ def measured(paths: Sequence[str], seeds: int) -> list[dict[str, Any]]:
             rivals = dict(beside(path, queue, seeds))
             for start in STARTS:
                 means = {**alone(path, queue, start, seeds), **rivals[start]}
-                rows.append({"path": name, "queue": queue, "start": start, **{key: value.to_dict() for key, value in means.items()}})
+                rows.append(
+                    {
+                        "path": name,
+                        "queue": queue,
+                        "start": start,
+                        **{key: value.to_dict() for key, value in means.items()},
+                    }
+                )
             print(f"{name}, {queue} BDP: done", file=sys.stderr, flush=True)
     return rows
 
@@ -211,7 +223,12 @@ COLUMNS = ("queue", "start", "lost", "100 kB", "1 MB", "10 MB", "1 MB beside CUB
 def by_path(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
     """The table of a path."""
     cells = [
-        [f"{row['queue']} BDP", row["start"], *(written(row[key]) for key in ("lost", *SIZES, "1 MB beside CUBIC")), written(row["harm"], 1)]
+        [
+            f"{row['queue']} BDP",
+            row["start"],
+            *(written(row[key]) for key in ("lost", *SIZES, "1 MB beside CUBIC")),
+            written(row["harm"], 1),
+        ]
         for row in rows
         if row["path"] == path
     ]
@@ -268,8 +285,12 @@ def draw(rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Eight slow starts over five paths and three queues.")
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="random seeds (default: 10)")
-    parser.add_argument("--paths", nargs="+", choices=list(PATHS), default=list(PATHS), metavar="NAME", help="only these paths")
-    parser.add_argument("--only-page", action="store_true", help="write the tables and the figure from the stored means")
+    parser.add_argument(
+        "--paths", nargs="+", choices=list(PATHS), default=list(PATHS), metavar="NAME", help="only these paths"
+    )
+    parser.add_argument(
+        "--only-page", action="store_true", help="write the tables and the figure from the stored means"
+    )
     options = parser.parse_args()
     stored = json.loads(STORED.read_text()) if STORED.is_file() else {"rows": []}
     rows = stored["rows"]

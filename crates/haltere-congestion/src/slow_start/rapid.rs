@@ -17,8 +17,7 @@
 //! Deviations: rtt_floor is the least RTT of the current round, one of the two ways that the draft names. Segments are
 //! paced in the first flight only, as the rest of the sender paces nothing. In TCP a recovery lasts until what was sent
 //! again has arrived: only as many bytes count as were in flight at its start, and the rest of the recovery keeps the
-//! window. The option to stop at beta times the
-//! initial window is not taken.
+//! window. The option to stop at beta times the initial window is not taken.
 //! Units: bytes, ns. Cost: O(1) an acknowledgement; one copy of the control. Known problems: a loss that no queue
 //! caused ends the start with up to a third of the window, times beta.
 
