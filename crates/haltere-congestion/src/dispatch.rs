@@ -1,5 +1,6 @@
 //! [`Control`] as a [`CongestionControl`]: each call goes to the control that it holds.
 
+use crate::window::Window;
 use crate::{
     AckEvent, CongestionControl, Control, CouplingView, EcnUse, LossEvent, LostSegment, RestartEvent, RtoEvent,
 };
@@ -30,6 +31,7 @@ impl CongestionControl for Control {
         #[inline]
         fn pacing_rate(&self) -> Option<Rate>;
         fn owns_recovery(&self) -> bool;
+        fn window(&mut self) -> Option<&mut Window>;
         fn ecn(&self) -> EcnUse;
         fn probe(&self, row: &mut Probe);
         fn state(&self, row: &mut Probe);

@@ -18,37 +18,49 @@ haltere_units::registry! {
     any Control;
     match each_control, outside => Outside;
 
-    reno => Reno;
-    cubic => Cubic;
-    vegas => Vegas;
-    dctcp => Dctcp;
+    reno => Reno in Started<>;
+    cubic => Cubic in Started<>;
+    vegas => Vegas in Started<>;
+    dctcp => Dctcp in Started<>;
     bbr => Bbr, boxed;
     bbr3 => Bbr3, boxed;
-    highspeed => Highspeed;
-    scalable => Scalable;
-    hybla => Hybla;
-    htcp => Htcp;
-    westwood => Westwood;
-    bic => Bic;
-    illinois => Illinois;
-    veno => Veno;
-    yeah => Yeah;
-    ledbat => Ledbat;
+    highspeed => Highspeed in Started<>;
+    scalable => Scalable in Started<>;
+    hybla => Hybla in Started<>;
+    htcp => Htcp in Started<>;
+    westwood => Westwood in Started<>;
+    bic => Bic in Started<>;
+    illinois => Illinois in Started<>;
+    veno => Veno in Started<>;
+    yeah => Yeah in Started<>;
+    ledbat => Ledbat in Started<>;
     copa => Copa;
     vivace => Vivace, boxed;
     prague => Prague;
-    cdg => Cdg, boxed;
-    nv => Nv;
-    lp => Lp;
-    lia => Lia;
-    olia => Olia;
-    balia => Balia;
+    cdg => Cdg, boxed in Started<>;
+    nv => Nv in Started<>;
+    lp => Lp in Started<>;
+    lia => Lia in Started<>;
+    olia => Olia in Started<>;
+    balia => Balia in Started<>;
+}
+
+impl CongestionParams {
+    /// How a control with a window starts; `None`: the control has no such window.
+    pub fn start(&self) -> Option<&Start> {
+        use slow_start::NoStart;
+        each_control!(params p in self => p.start())
+    }
 }
 
 impl Control {
     /// The control of these parameters for that sender.
     pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
-        Ok(each_control!(new p in params => (p, sender)?))
+        let control = each_control!(new p in params => (p, sender)?);
+        match params.start() {
+            Some(start) if *start != Start::default() => Starting::over(control, start),
+            _ => Ok(control),
+        }
     }
 }
 
@@ -58,17 +70,18 @@ mod coupling;
 mod dispatch;
 mod event;
 mod random;
-mod slow_start;
 
 pub mod law;
+pub mod slow_start;
 pub mod window;
 
 pub use coupling::{CouplingView, Sibling};
 pub use event::{AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent};
-pub use slow_start::Hystart;
+pub use slow_start::{Hystart, SlowStartKind, Start, Started};
 
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
+use slow_start::Starting;
 
 /// The connection of a control.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,9 +176,14 @@ pub trait CongestionControl {
         None
     }
     /// True if the control sets its window during recovery itself (BBR); otherwise the transport applies proportional
-    /// rate reduction (RFC 6937) towards [`ssthresh`](CongestionControl::ssthresh).
+    /// rate reduction (RFC 6937) towards [`ssthresh`](CongestionControl::ssthresh). The transport asks when an episode
+    /// begins, after [`on_loss`](CongestionControl::on_loss).
     fn owns_recovery(&self) -> bool {
         false
+    }
+    /// The window of a control that is a law for one. A [slow start](slow_start) sets it.
+    fn window(&mut self) -> Option<&mut window::Window> {
+        None
     }
     /// How the control uses ECN.
     fn ecn(&self) -> EcnUse {

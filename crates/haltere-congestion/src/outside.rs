@@ -59,6 +59,12 @@ impl Outside {
     }
 }
 
+impl From<Box<dyn OutsideControl>> for Control {
+    fn from(control: Box<dyn OutsideControl>) -> Control {
+        Control::Outside(Outside(control))
+    }
+}
+
 impl Clone for Outside {
     fn clone(&self) -> Outside {
         Outside(self.0.clone_box())

@@ -30,6 +30,8 @@ pub struct Window {
     carry_bytes: u64,
     /// Window and threshold before the last reduction, while it may be undone.
     prior: Option<(u64, u64)>,
+    /// Another rule than `hystart` ends slow start.
+    judged_elsewhere: bool,
 }
 
 impl Default for Window {
@@ -44,7 +46,24 @@ impl Window {
     pub fn new(sender: &SenderContext) -> Window {
         let mss = sender.mss.max(Bytes::new(1));
         let initial = (sender.initial_window.as_u64() / mss.as_u64()).clamp(1, MAX_SEGMENTS);
-        Window { mss, initial, cwnd: initial, ssthresh: u64::MAX, credit: 0, carry_bytes: 0, prior: None }
+        Window {
+            mss,
+            initial,
+            cwnd: initial,
+            ssthresh: u64::MAX,
+            credit: 0,
+            carry_bytes: 0,
+            prior: None,
+            judged_elsewhere: false,
+        }
+    }
+    /// From now on another rule than `hystart` ends slow start.
+    pub(crate) fn judge_elsewhere(&mut self) {
+        self.judged_elsewhere = true;
+    }
+    /// True if another rule than `hystart` ends slow start.
+    pub(crate) fn is_judged_elsewhere(&self) -> bool {
+        self.judged_elsewhere
     }
     /// True while the window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
@@ -218,6 +237,9 @@ macro_rules! of_window {
         }
         fn ssthresh(&self) -> Bytes {
             self.window.ssthresh_bytes()
+        }
+        fn window(&mut self) -> Option<&mut $crate::window::Window> {
+            Some(&mut self.window)
         }
     };
 }

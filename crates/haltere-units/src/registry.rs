@@ -21,7 +21,8 @@
 /// registry takes mechanisms from [outside](crate::outside) the tree: a variant of both enums that is not among `NAMES`
 /// and not in the schema.
 ///
-/// `boxed` keeps a large mechanism that few own from making the enum large. The macro gives
+/// `boxed` keeps a large mechanism that few own from making the enum large. `reno => Reno in Started<>;` holds its
+/// parameters as `Started<reno::Params>`: parameters that several mechanisms share, beside their own. The macro gives
 ///
 /// * the modules;
 /// * the enum of parameters by [`params_registry!`](crate::params_registry): serde tag, JSON Schema, `NAMES`, `kind`,
@@ -59,7 +60,7 @@ macro_rules! registry {
         $(#[$params_doc:meta])* params $params:ident;
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
         match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)? $(, $foreign_boxed:ident)?)?;
-        $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
+        $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)? $(in $shared:ident $lt:tt $gt:tt)?;)+
     ) => {
         $(pub mod $module;)+
         $(pub mod $outside;)?
@@ -67,7 +68,7 @@ macro_rules! registry {
         $crate::params_registry! {
             $(#[$params_doc])*
             pub enum $params {
-                $($variant($module::Params) = $module),+
+                $($variant($($shared $lt)? $module::Params $($gt)?) = $module),+
                 $(; outside $foreign($outside::Params))?
             }
         }
@@ -110,7 +111,7 @@ macro_rules! registry {
 macro_rules! params_registry {
     (
         $(#[$doc:meta])* pub enum $name:ident {
-            $($variant:ident($params:path) = $kind:ident),+ $(,)?
+            $($variant:ident($params:ty) = $kind:ident),+ $(,)?
             $(; outside $foreign:ident($outside:path))?
         }
     ) => {

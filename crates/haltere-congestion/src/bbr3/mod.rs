@@ -58,6 +58,10 @@ haltere_units::params! {
     pub struct Params {
         /// Whose rules hold where the draft and the authors' code differ. The default is the draft.
         pub variant: Variant = Variant::Draft;
+        /// True: a cycle of the bandwidth filter ends when the last samples of a probe have arrived (ack_phase, draft
+        /// section 5.3.3.9). False: when the probe ends, as the working group discusses (pull request 5 of the draft's
+        /// repository).
+        pub ack_phase: bool = true;
         /// Age at which the least round-trip time is measured again with half the flight, above 0. The default is the
         /// draft's (section 2.13).
         pub probe_rtt_interval: Dur = Dur::from_secs(5), [above 0];

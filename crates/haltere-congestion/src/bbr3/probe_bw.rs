@@ -67,6 +67,9 @@ impl Bbr3 {
         self.cycle.wait = PROBE_WAIT_BASE + Dur::from_ms(self.random.below(PROBE_WAIT_RANDOM_MS));
         self.cycle.since = None;
         self.cycle.acks = AckPhase::ProbeStopping;
+        if !self.params.ack_phase {
+            self.max_bw.advance_if_any();
+        }
         self.start_round();
         self.state = State::Down;
     }
@@ -148,9 +151,12 @@ impl Bbr3 {
                 self.cycle.probing = false;
                 self.cycle.acks = AckPhase::Init;
                 if core::mem::take(&mut self.cycle.cut) && !self.is_linux() {
-                    self.max_bw.advance_if_any(); // draft §5.5.6: one round trip after UP ended
+                    // Draft §5.5.6: one round trip after UP ended.
+                    if self.params.ack_phase {
+                        self.max_bw.advance_if_any();
+                    }
                 } else if self.in_probe_bw() {
-                    if !rate.app_limited {
+                    if !rate.app_limited && self.params.ack_phase {
                         self.max_bw.advance_if_any();
                     }
                     let safe = self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high;

@@ -295,6 +295,20 @@ fn a_probe_that_probe_rtt_ends_is_a_cycle_of_the_bandwidth_filter() {
     assert_eq!(p.cycles_since_fast(), 1);
 }
 
+/// Pull request 5 of the draft's repository: the cycle ends with the probe, one round before its last samples.
+#[test]
+fn without_the_phase_of_acknowledgements_a_cycle_ends_with_the_probe() {
+    for (ack_phase, cycles) in [(true, [0, 1]), (false, [1, 1])] {
+        let mut p = Path::at(State::Up);
+        p.bbr.params.ack_phase = ack_phase;
+        p.bbr.max_bw.update(FAST);
+        p.until(State::Down, 20);
+        let at_the_end = p.cycles_since_fast();
+        p.rounds(2);
+        assert_eq!([at_the_end, p.cycles_since_fast()], cycles, "ack_phase {ack_phase}");
+    }
+}
+
 #[test]
 fn probe_rtt_between_probes_is_no_cycle() {
     let mut p = Path::at(State::Cruise);

@@ -7,9 +7,9 @@ use haltere_congestion::{
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 use proptest::prelude::*;
 
-const MSS: u64 = 1448;
+pub(crate) const MSS: u64 = 1448;
 
-fn sender() -> SenderContext {
+pub(crate) fn sender() -> SenderContext {
     SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 7, ..Default::default() }
 }
 fn every() -> impl Iterator<Item = (&'static str, Control)> {
@@ -20,7 +20,7 @@ fn every() -> impl Iterator<Item = (&'static str, Control)> {
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+pub(crate) enum Step {
     Ack { segments: u64, bytes: u64, lost: u64, ce: bool, rtt_us: Option<u64>, limited: bool, recovery: u8, rate: bool },
     Loss(bool),
     Rto(bool, u64),
@@ -30,7 +30,7 @@ enum Step {
     EarlyCe(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let ack = (
         0u64..64,
         0..MSS,
@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Plays steps and returns the window, the threshold, the rate and the probe after each.
-fn play(control: &mut Control, steps: &[(u64, Step)]) -> Vec<(Bytes, Bytes, Option<Rate>, String)> {
+pub(crate) fn play(control: &mut Control, steps: &[(u64, Step)]) -> Vec<(Bytes, Bytes, Option<Rate>, String)> {
     let (mut now, mut una, mut delivered, mut lost_in_all) = (Time::ZERO, 0u64, 0u64, 0u64);
     let mut rows = Vec::new();
     for &(wait_us, step) in steps {

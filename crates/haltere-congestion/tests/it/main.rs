@@ -11,4 +11,5 @@ mod cubic_reno;
 mod cubic_tables;
 mod pauses;
 mod ranges;
+mod slow_starts;
 mod survivors;

@@ -129,12 +129,15 @@ fn cubic_saws_as_the_kernel_does() {
     // from 134, later ones every 3.46 s from 134; 15 segments lost in 30 s.
     let mut s = Setup::new("cubic");
     (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(20), 67, Dur::from_ms(20), true);
-    s.control = CongestionParams::Cubic(cubic::Params {
-        hystart: Hystart::Linux613,
-        reno_friendly: cubic::RenoFriendly::Linux,
-        beta: 717.0 / 1024.0,
-        ..cubic::Params::default()
-    });
+    s.control = CongestionParams::Cubic(
+        cubic::Params {
+            hystart: Hystart::Linux613,
+            reno_friendly: cubic::RenoFriendly::Linux,
+            beta: 717.0 / 1024.0,
+            ..cubic::Params::default()
+        }
+        .into(),
+    );
     let mut p = Pipe::new(s).bulk();
     let (c, ..) = at(&mut p, 200);
     near("window where slow start ends", c, 75, 3);
@@ -157,7 +160,7 @@ fn the_measured_kernel_begins_hystarts_rounds_as_6_13() {
     let threshold = |hystart| {
         let mut s = Setup::new("cubic");
         (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(20), 67, Dur::from_ms(20), true);
-        s.control = CongestionParams::Cubic(cubic::Params { hystart, ..cubic::Params::default() });
+        s.control = CongestionParams::Cubic(cubic::Params { hystart, ..cubic::Params::default() }.into());
         let mut p = Pipe::new(s).bulk();
         at(&mut p, 300);
         p.ends[0].info().ssthresh.as_u64() / 1448

@@ -103,12 +103,15 @@ impl World {
         seed: u64,
     ) -> World {
         let control = match control {
-            "cubic_of_linux" => CongestionParams::Cubic(cubic::Params {
-                hystart: Hystart::Linux613,
-                reno_friendly: cubic::RenoFriendly::Linux,
-                beta: 717.0 / 1024.0,
-                ..cubic::Params::default()
-            }),
+            "cubic_of_linux" => CongestionParams::Cubic(
+                cubic::Params {
+                    hystart: Hystart::Linux613,
+                    reno_friendly: cubic::RenoFriendly::Linux,
+                    beta: 717.0 / 1024.0,
+                    ..cubic::Params::default()
+                }
+                .into(),
+            ),
             name => CongestionParams::default_of(name).unwrap(),
         };
         let end = |role, seed| Multipath::new(role, params, tcp, &control, seed).unwrap();

@@ -49,6 +49,7 @@ impl Sender {
         let Some(kind) = self.recovery.pending.take() else { return };
         let ev = self.loss_event(now, kind);
         self.control.on_loss(&ev);
+        self.owns_recovery = self.control.owns_recovery();
         self.reduction.on_notified(self.control.cwnd().as_u64());
         if !self.recovery.is_reducing() {
             self.control.on_recovered(now); // a tail probe repaired the loss: over before the control knew

@@ -92,7 +92,7 @@ impl SlowStart {
     /// Looks at an acknowledgement, before the window grows by it; sets the threshold when slow start is to end.
     /// `base_rtt` is the least RTT that the control knows.
     pub fn on_ack(&mut self, ev: &AckEvent, base_rtt: Dur, window: &mut Window) {
-        if !window.in_slow_start() {
+        if !window.in_slow_start() || window.is_judged_elsewhere() {
             return;
         }
         let exit = match self {
