@@ -63,7 +63,9 @@ class Entry:
     @property
     def one(self) -> str:
         """What it is in words, such as "queue discipline": `red` is both a queue discipline and a path scheduler."""
-        return _ones().get(self.kind) or {"quantities": "quantity", "paths": "access link"}.get(self.kind, self.kind.removesuffix("s"))
+        return _ones().get(self.kind) or {"quantities": "quantity", "paths": "access link"}.get(
+            self.kind, self.kind.removesuffix("s")
+        )
 
     @property
     def example(self) -> str:
@@ -240,7 +242,12 @@ def entries() -> tuple[Entry, ...]:
         about = str(one.get("description", ""))
         # Overrides are a table again with every key optional.
         part = {variant for variant, _ in _variants(one)}  # a union that has some entries of a kind
-        if {"x-kind", "x-paths"} & one.keys() or name in of_unions or name.endswith("Overrides") or (part and part <= names):
+        if (
+            {"x-kind", "x-paths"} & one.keys()
+            or name in of_unions
+            or name.endswith("Overrides")
+            or (part and part <= names)
+        ):
             continue
         if _is_quantity(one):
             quantities.append(Entry("quantities", name, f"{about[:1].upper()}{about[1:]}.", one, name))

@@ -23,11 +23,11 @@ from haltere.studies import last_mile
 
 
 def test_the_age_of_the_newest_packet_counts_over_time_and_not_by_packet() -> None:
-    # Sent each 10 ms, on the line for 20 ms; then a second of silence: 21 of 1,120 ms are up to 30 ms old, the rest older.
+    # Sent each 10 ms, on the line for 20 ms; then a second of silence.
     sent = np.arange(0.0, 1.0, 0.01)
     ages = [percentile(sent, sent + 0.02, 0.02, 2.0, q) for q in (0.25, 0.5, 0.95, 1.0)]
-    # In the first 0.98 + 0.01 s the age goes from 20 to 30 ms; in the last 0.99 s from 30 ms to 1.01 s.
-    assert ages == pytest.approx([0.02 + 0.01 * 0.495 / 0.99, 0.03, 1.01 - 0.05 * 1.98, 1.01])
+    # For 0.99 s the age goes from 20 to 30 ms, again and again, and in the 0.99 s behind from 20 ms to 1.01 s: 1 s is up to 30 ms old.
+    assert ages == pytest.approx([0.02 + 0.01 * 0.495, 0.02 + 0.01 * 0.99, 1.01 - 0.05 * 1.98, 1.01])
     # A packet that arrives late and was sent earlier makes nothing younger.
     late = percentile(np.append(sent, 0.0), np.append(sent + 0.02, 1.5), 0.02, 2.0, 0.95)
     assert late == pytest.approx(ages[2])
@@ -35,17 +35,26 @@ def test_the_age_of_the_newest_packet_counts_over_time_and_not_by_packet() -> No
 
 def _cellular(**changes: Any) -> Run:
     scenario = Scenario.load(templates.find("cellular").path).with_values(
-        {"sweep": {}, "duration": "12s", "warmup": "2s", "topology.dumbbell.pairs": 1, "traffic": [{"kind": "bulk"}], **changes}
+        {
+            "sweep": {},
+            "duration": "12s",
+            "warmup": "2s",
+            "topology.dumbbell.pairs": 1,
+            "traffic": [{"kind": "bulk"}],
+            **changes,
+        }
     )
     results = scenario.run(seeds=1)
     return Run(results, results.runs[0])
 
 
-def test_a_sender_below_the_rate_inflicts_little_upon_itself_and_a_full_buffer_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sender_below_the_rate_inflicts_little_upon_itself_and_a_full_buffer_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     # 12 Mbit/s: an opportunity each ms. A packet each 12 ms waits for less than 1 ms; its age goes up to 12 ms and its own wait.
     fixed = {"topology.dumbbell.bottleneck.trace": {"gaps": "1"}, "topology.dumbbell.access.delay": "0ms"}
-    stream = {"kind": "cbr", "rate": "1Mbit", "size": "1500B"}
+    stream = {"kind": "cbr", "rate": "1Mbit", "packet": "1472B"}
     slow = metrics.named(_cellular(traffic=[stream], **fixed), "self_inflicted")
     assert 0.95 * 12 - 2 < slow < 13
     # Half a thousand packets of buffer are half a second.
@@ -59,7 +68,9 @@ def test_a_sender_below_the_rate_inflicts_little_upon_itself_and_a_full_buffer_m
 # -- the rate behind the throughput ---------------------------------------------------------------------------------------
 
 
-def test_a_link_whose_rate_changes_is_an_area_behind_the_throughput(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_whose_rate_changes_is_an_area_behind_the_throughput(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     run = _cellular()
     area, own = explore._carried(run, "left>right")
@@ -78,7 +89,7 @@ def test_the_capacity_of_a_drawn_link_is_that_of_the_seed(tmp_path: Path, monkey
     for done in results.runs:
         carried = Run(results, done).throughput("left>right")
         assert carried is not None and carried[2] is not None
-        assert (carried[1] <= carried[2] + 1e-6).all() and carried[1].sum() > 0.5 * carried[2].sum()
+        assert (carried[1] <= carried[2] + 1e-6).all() and carried[1].sum() > 0.3 * carried[2].sum()
 
 
 # -- access links ---------------------------------------------------------------------------------------------------------
@@ -86,7 +97,9 @@ def test_the_capacity_of_a_drawn_link_is_that_of_the_seed(tmp_path: Path, monkey
 
 def test_access_links_are_listed_and_explained(tmp_path: Path) -> None:
     names = json.loads(called("list", "paths", "--json", cwd=tmp_path).stdout)["paths"]
-    assert {"dsl-16/1", "cable-250/25", "ftth-1000", "lte-driving", "5g-still", "starlink", "wifi-busy", "geo"} <= set(names)
+    assert {"dsl-16/1", "cable-250/25", "ftth-1000", "lte-driving", "5g-still", "starlink", "wifi-busy", "geo"} <= set(
+        names
+    )
     told = called("explain", "dsl-16/1", cwd=tmp_path).stdout
     assert "access link" in told and "Netalyzr" in told and 'path = "dsl-16/1"' in told and 'rate = "16Mbit"' in told
 
@@ -94,8 +107,8 @@ def test_access_links_are_listed_and_explained(tmp_path: Path) -> None:
 # -- an outage of 30 s ----------------------------------------------------------------------------------------------------
 
 
-def _timeouts(changes: dict[str, Any], folder: Path) -> tuple[list[float], list[tuple[float, float, float]], dict[str, Any]]:
-    """Times of the timeouts (s); times, windows (bytes) and ssthresh of all changes; and the flow's row."""
+def _timeouts(changes: dict[str, Any], folder: Path) -> tuple[list[float], list[tuple[float, float, float]], int]:
+    """Times of the timeouts (s); times, windows (bytes) and ssthresh of all changes; and what was sent again within 5 s of the outage's end."""
     results = Scenario.load(templates.find("outage").path).with_values(changes).run(seeds=1, out=folder)
     path = next(one["path"] for one in results.files() if one["name"] == "senders.qlog")
     events = json.loads(Path(path).read_text())["traces"][0]["events"]
@@ -106,10 +119,17 @@ def _timeouts(changes: dict[str, Any], folder: Path) -> tuple[list[float], list[
             at.append(event["time"] * 1e-3)
         window, threshold = data.get("congestion_window", window), data.get("ssthresh", threshold)
         windows.append((event["time"] * 1e-3, window, threshold))
-    return at, windows, results.table("flows").to_pylist()[0]
+    series = results.table("flow_series", columns=["at_ns", "retransmissions"]).to_pylist()
+    again = [row["retransmissions"] for row in series if 39e9 < row["at_ns"] < 45e9]
+    return at, windows, again[-1] - again[0]
 
 
-_LOST = {"topology.dumbbell.bottleneck.trace": {"kind": "csv", "rows": "time,rate,loss\n0,10Mbit,0\n10,10Mbit,1\n40,10Mbit,0"}}
+_LOST = {
+    "topology.dumbbell.bottleneck.trace": {
+        "kind": "csv",
+        "rows": "time,rate,loss\n0,10Mbit,0\n10,10Mbit,1\n40,10Mbit,0",
+    }
+}
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -127,28 +147,32 @@ def test_the_timer_doubles_through_the_outage(lost: bool, tmp_path: Path) -> Non
 
 def test_a_timeout_that_was_spurious_is_undone(tmp_path: Path) -> None:
     """RFC 5682: after the outage the first acknowledgements are of originals that had waited, so nothing was lost."""
-    _, windows, flow = _timeouts({}, tmp_path / "out")
+    _, windows, again = _timeouts({}, tmp_path / "out")
     before = max(window for time, window, _ in windows if 9 < time < 10)
     after = max(window for time, window, _ in windows if 40 < time < 43)
-    assert after > 0.9 * before and flow["timeouts"] >= 5
-    # What goes again is what the timer sent and what F-RTO had to send, not the window: 500 packets waited.
-    assert flow["retransmissions"] < 250
+    # The window is back, and the 500 packets that waited do not go again.
+    assert after > 0.9 * before and again < 20
 
 
 def test_a_timeout_after_loss_is_not_undone(tmp_path: Path) -> None:
     """RFC 5681: what was in flight is lost; the sender begins with one segment and half the flight as threshold."""
-    at, windows, flow = _timeouts(_LOST, tmp_path / "out")
+    at, windows, again = _timeouts(_LOST, tmp_path / "out")
     before = max(window for time, window, _ in windows if 9 < time < 10)
     begins = max(time for time in at if time < 60)
     soon = [window for time, window, _ in windows if begins < time < begins + 0.2]
-    assert max(soon) < before / 2 and flow["retransmissions"] > 100
+    assert max(soon) < before / 2 and again > 100
 
 
 # -- the study ------------------------------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_told_from_the_best_is_as_good() -> None:
-    cells = {("x", "a"): [10.0, 11.0, 12.0], ("x", "b"): [10.1, 10.8, 12.2], ("x", "c"): [5.0, 5.5, 6.5], ("x", "d"): [float("nan")] * 3}
+    cells = {
+        ("x", "a"): [10.0, 11.0, 12.0],
+        ("x", "b"): [10.1, 10.8, 12.2],
+        ("x", "c"): [5.0, 5.5, 6.5],
+        ("x", "d"): [float("nan")] * 3,
+    }
     assert last_mile.winners(cells, "x", more=True) == ["b", "a"] and last_mile.winners(cells, "x", more=False) == ["c"]
     assert last_mile.links(cells) == ["x"] and last_mile.mean(cells["x", "d"]) is None
 

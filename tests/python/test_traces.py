@@ -27,13 +27,18 @@ def test_a_rate_becomes_opportunities_and_these_the_rate_again(tmp_path: Path) -
     assert [int(line) for line in text.split()] == TIMES
     (tmp_path / "x.down").write_text(text)
     read = files.read(str(tmp_path / "x.down"))
-    assert np.array_equal(read.rates()[1], STEPS.rates()[1])
+    assert np.abs(read.rates()[1] - STEPS.rates()[1]).max() <= 120e3 + 1  # a packet in 100 ms
     assert np.allclose(read.outages(), [[1.0, 1.502]]) and np.array_equal(STEPS.outages(), [[1.0, 1.5]])
 
 
 @pytest.mark.parametrize("kind", ["csv", "theaterq"])
 def test_formats_of_rows_keep_what_a_trace_says(kind: str, tmp_path: Path) -> None:
-    full = {"rate": STEPS.rate, "delay": np.array([0.02, 0.02, 0.06]), "loss": np.array([0.0, 1.0, 0.5]), "limit": np.array([9.0, 9.0, 5.0])}
+    full = {
+        "rate": STEPS.rate,
+        "delay": np.array([0.02, 0.02, 0.06]),
+        "loss": np.array([0.0, 1.0, 0.5]),
+        "limit": np.array([9.0, 9.0, 5.0]),
+    }
     (tmp_path / "x").write_text(files.WRITERS[kind](Trace(STEPS.at_s, 2.0, full)))
     read = files.read(str(tmp_path / "x"), kind)
     assert (read.end_s, read.at_s.tolist()) == (2.0, [0.0, 1.0, 1.5])
@@ -42,13 +47,19 @@ def test_formats_of_rows_keep_what_a_trace_says(kind: str, tmp_path: Path) -> No
     trace = {"kind": kind, "file": str(tmp_path / "x"), "cont": "loop"}
     network = {"chain": {"links": [{"trace": trace}]}}
     scenario = _core.Scenario.from_json(
-        f'{{"duration": "4s", "topology": {str(network).replace(chr(39), chr(34))}, "traffic": [{{"kind": "bulk", "from": "n1", "to": "n2"}}]}}', "x"
+        f'{{"duration": "4s", "topology": {str(network).replace(chr(39), chr(34))}, "traffic": [{{"kind": "bulk", "from": "n1", "to": "n2"}}]}}',
+        "x",
     )
     assert np.allclose(scenario.capacity("n1>n2", [0, 1, 1.5, 2, 3], 1), [12e6, 0, 3e6, 12e6])
 
 
 def test_a_log_of_leoem_has_delays_and_hand_overs(tmp_path: Path) -> None:
-    rows = ["1$[-1, 5, 6, -2]$4$[0.001, 0.010, 0.002]$0.013", "2$[-1, 7, 6, -2]$4$[0.003, 0.010, 0.002]$0.015", "3$", "4$[-1, 7, 6, -2]$4$[0.003, 0.010, 0.002]$0.015"]
+    rows = [
+        "1$[-1, 5, 6, -2]$4$[0.001, 0.010, 0.002]$0.013",
+        "2$[-1, 7, 6, -2]$4$[0.003, 0.010, 0.002]$0.015",
+        "3$",
+        "4$[-1, 7, 6, -2]$4$[0.003, 0.010, 0.002]$0.015",
+    ]
     (tmp_path / "x.log").write_text("\n".join(rows) + "\n")
     read = files.read(str(tmp_path / "x.log"))
     # In second 2 the first satellite is another: three times 1 and 3 ms without the link. In second 3 there is no path.
@@ -60,7 +71,11 @@ def test_a_log_of_leoem_has_delays_and_hand_overs(tmp_path: Path) -> None:
 def test_cellreplays_file_of_base_delays_is_read(tmp_path: Path) -> None:
     (tmp_path / "light").write_text("100 12 0 1 1 2\n600 30 0 4 9\n")
     read = files.read(str(tmp_path / "light"))
-    assert (read.at_s.tolist(), read.end_s, read.columns["delay"].tolist()) == ([0.0, 0.5], 1.0, [0.012, 0.030])
+    assert (read.at_s.tolist(), read.end_s, read.columns["delay"].tolist()) == (
+        [0.0, 0.5],
+        pytest.approx(1.0),
+        [0.012, 0.030],
+    )
     with pytest.raises(InputError, match="rate must be in the trace, got none"):
         files.WRITERS["mahimahi"](read)
 
@@ -99,11 +114,33 @@ def server(tmp_path: Path) -> Iterator[str]:
 def test_a_public_trace_is_fetched_and_checked(server: str, tmp_path: Path) -> None:
     text = "\n".join(map(str, TIMES)) + "\n"
     (tmp_path / "there" / "x.down").write_text(text)
-    one = {"path": "x.down", "url": server + "/", "licence": "CC0-1.0", "format": "mahimahi", "about": "a test", "bytes": len(text)}
-    with patch.object(public, "sources", lambda: {"x": one, "gone": {**one, "path": "gone"}, "short": {**one, "bytes": 5}, "other": {**one, "sha256": "00"}}):
+    one = {
+        "path": "x.down",
+        "url": server + "/",
+        "licence": "CC0-1.0",
+        "format": "mahimahi",
+        "about": "a test",
+        "bytes": len(text),
+    }
+    with patch.object(
+        public,
+        "sources",
+        lambda: {
+            "x": one,
+            "gone": {**one, "path": "gone"},
+            "short": {**one, "bytes": 5},
+            "other": {**one, "sha256": "00"},
+        },
+    ):
         done = called("trace", "fetch", "x", "--out", str(tmp_path / "x.down"), cwd=tmp_path)
         assert done.returncode == 0 and "CC0-1.0; SHA-256" in done.stdout and (tmp_path / "x.down").read_text() == text
-        for name, error in (("gone", "address must answer"), ("short", "file must have 5 bytes, got more"), ("other", "SHA-256 00, got"), ("y", "trace must be one of"), ("x", "file must be new")):
+        for name, error in (
+            ("gone", "address must answer"),
+            ("short", "file must have 5 bytes, got more"),
+            ("other", "SHA-256 00, got"),
+            ("y", "trace must be one of"),
+            ("x", "file must be new"),
+        ):
             done = called("trace", "fetch", name, "--out", str(tmp_path / "x.down"), "--mirror", server, cwd=tmp_path)
             assert done.returncode == 2 and error in done.stderr, done.stderr
     done = called("trace", "show", str(tmp_path / "x.down"), "--out", str(tmp_path / "x.png"), cwd=tmp_path)
@@ -121,7 +158,9 @@ def test_every_public_trace_says_where_it_is_and_under_which_licence(tmp_path: P
 def test_a_drawn_trace_is_that_of_the_run(tmp_path: Path) -> None:
     drawn = public.drawn("lte-driving", 3, 60.0)
     assert drawn.instants_s is not None
-    assert 1e6 < drawn.rates()[1].mean() < 11e6 and np.array_equal(drawn.instants_s, public.drawn("lte-driving", 3, 60.0).instants_s)
+    assert 1e6 < drawn.rates()[1].mean() < 11e6 and np.array_equal(
+        drawn.instants_s, public.drawn("lte-driving", 3, 60.0).instants_s
+    )
     assert len(public.drawn("starlink", 1, 30.0).outages()) == 0  # 30 to 50 ms are too short to count
     done = called("trace", "convert", "lte-driving", "--seed", "3", "--out", str(tmp_path / "lte.trace"), cwd=tmp_path)
     assert done.returncode == 0 and np.allclose(files.read(str(tmp_path / "lte.trace")).instants_s, drawn.instants_s)

@@ -14,7 +14,16 @@ def add(to: Commands) -> None:
     from ..traces.files import READERS, WRITERS
 
     formats = {"read": ", ".join(READERS), "written": ", ".join(WRITERS)}
-    to.add("trace", _trace, fill=formats, what=("list", "fetch", "convert", "show"), format=tuple(READERS), to=tuple(WRITERS), seed=int, length=float)
+    to.add(
+        "trace",
+        _trace,
+        fill=formats,
+        what=("list", "fetch", "convert", "show"),
+        format=tuple(READERS),
+        to=tuple(WRITERS),
+        seed=int,
+        length=float,
+    )
 
 
 def _trace(args: argparse.Namespace) -> int:
@@ -29,7 +38,10 @@ def _list(args: argparse.Namespace) -> int:
     from ..report.document import Document, Table
     from ..traces import public
 
-    rows = [[name, f"{one['bytes'] / 1e6:.1f} MB" if "bytes" in one else "–", one["licence"], one["about"]] for name, one in public.sources().items()]
+    rows = [
+        [name, f"{one['bytes'] / 1e6:.1f} MB" if "bytes" in one else "–", one["licence"], one["about"]]
+        for name, one in public.sources().items()
+    ]
     rows += [[name, "–", "–", "drawn with a random seed; `haltere explain` says how"] for name in public.paths()]
     print(Document("Traces", [Table("traces", "", ["name", "size", "licence", "what it is"], rows, left=4)]).text())
     return 0

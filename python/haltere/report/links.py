@@ -18,7 +18,13 @@ def draw(trace: Trace, name: str, stem: Path) -> list[Path]:
         for axes, what in zip(panels, shown, strict=True):
             if what == "rate":
                 edges, rates = trace.rates()
-                axes.fill_between(np.repeat(edges, 2)[1:-1], np.repeat(rates * 1e-6, 2), color=plot.PALETTE[0], alpha=0.35, linewidth=0)
+                axes.fill_between(
+                    np.repeat(edges, 2)[1:-1],
+                    np.repeat(rates * 1e-6, 2),
+                    color=plot.PALETTE[0],
+                    alpha=0.35,
+                    linewidth=0,
+                )
                 axes.stairs(rates * 1e-6, edges, color=plot.PALETTE[0], linewidth=0.6)
                 for begin, end in trace.outages():
                     axes.axvspan(begin, end, color=plot.PALETTE[1], alpha=0.5, linewidth=0)

@@ -6,12 +6,13 @@ runs over drawn links, because the paper's traces are not here. `papers/last-mil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ..analysis import measures, metrics, stats
+from ..analysis.measures import Array
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..report import plot
@@ -68,10 +69,16 @@ def reproduce(options: Options) -> Outcome:
 def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
     """What these runs show."""
     cells = {use: measured(results[name], of, metric) for use, (name, of, metric, *_) in USES.items()}
-    cellular = {metric: measured(results["cellular"], "bulk", metric, QUEUE) for metric in ("self_inflicted", "utilisation")}
+    cellular = {
+        metric: measured(results["cellular"], "bulk", metric, QUEUE) for metric in ("self_inflicted", "utilisation")
+    }
     found = over_rows(findings(cellular))
     seeds = len(results["bulk"].seeds)
-    document = opened(f"{ID}: which control is best over which access link", f"Seeds: {seeds} for each link and control. Means over the seeds with 95 % intervals.", left_out)
+    document = opened(
+        f"{ID}: which control is best over which access link",
+        f"Seeds: {seeds} for each link and control. Means over the seeds with 95 % intervals.",
+        left_out,
+    )
     folder = results["bulk"].directory.parent / "figures"
     document.add(best(cells), *(everything(use, one) for use, one in cells.items()), figure(cells, folder / "controls"))
     document.add(Heading("Sprout's measure"), Text(_COMPARED), findings_table(found, ID, seeds), sprout(cellular))
@@ -160,7 +167,12 @@ def figure(cells: Mapping[str, Cells], stem: Path) -> Figure:
     with plot.style():
         for axes, (use, one) in zip(panels, cells.items(), strict=True):
             more = USES[use][-1]
-            means = np.array([[value.mean if (value := mean(one[link, control])) else np.nan for control in controls(one)] for link in links(one)])
+            means = np.array(
+                [
+                    [value.mean if (value := mean(one[link, control])) else np.nan for control in controls(one)]
+                    for link in links(one)
+                ]
+            )
             top = (np.nanmax if more else np.nanmin)(means, axis=1, keepdims=True)
             plot.heat(axes, means / top if more else top / means, links(one), controls(one), "of the best", 2)
             plot.title(axes, f"{TITLES[use]}: {USES[use][3]}, as a part of the best control's")
@@ -173,12 +185,25 @@ def figure(cells: Mapping[str, Cells], stem: Path) -> Figure:
 def findings(cells: Mapping[str, Cells]) -> list[Finding]:
     """What Sprout's paper says of CUBIC and Vegas, held against drawn links."""
     claims, told = Claims(ID), expected(ID)["sprout"]
-    delay: Callable[[str, str], np.ndarray] = lambda queue, control: np.log10(np.array(cells["self_inflicted"][queue, control]) * 1e-3)
-    used: Callable[[str, str], np.ndarray] = lambda queue, control: np.array(cells["utilisation"][queue, control])
+
+    def delay(queue: str, control: str) -> Array:
+        return np.log10(np.array(cells["self_inflicted"][queue, control]) * 1e-3)
+
+    def used(queue: str, control: str) -> Array:
+        return np.array(cells["utilisation"][queue, control])
+
     ratio = float(np.log10(told["cubic"]["delay_s"] / told["cubic-codel"]["delay_s"]))
     deep = judge_size(stats.paired_difference(delay("drop_tail", "cubic"), delay("codel", "cubic")), ratio, 2)
     same = within(stats.paired_difference(used("drop_tail", "cubic"), used("codel", "cubic")).scaled(100), -10, 10)
-    vegas = judge([("log10 of CUBIC over Vegas", stats.paired_difference(delay("drop_tail", "cubic"), delay("drop_tail", "vegas")))], 2)
+    vegas = judge(
+        [
+            (
+                "log10 of CUBIC over Vegas",
+                stats.paired_difference(delay("drop_tail", "cubic"), delay("drop_tail", "vegas")),
+            )
+        ],
+        2,
+    )
     shown = f"{10 ** float(np.mean(delay('drop_tail', 'cubic'))):.3g} s and {10 ** float(np.mean(delay('codel', 'cubic'))):.3g} s"
     return [
         claims("codel_delay", Judged(deep.verdict, f"{shown}; log10 of the ratio {deep.text}", deep.p)),

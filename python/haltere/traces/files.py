@@ -64,7 +64,9 @@ def _csv(path: str, text: str) -> Trace:
     rows = [line.split(",") for line in text.splitlines() if line.strip() and not line.startswith("#")]
     names = [name.strip() for name in rows[0]]
     if names[0] != "time" or not set(names[1:]) <= set(_COLUMNS) or any(len(row) != len(names) for row in rows):
-        raise InputError(f"{path}: file must be CSV with the columns `time` and some of {', '.join(_COLUMNS)}, got `{','.join(names)[:40]}`")
+        raise InputError(
+            f"{path}: file must be CSV with the columns `time` and some of {', '.join(_COLUMNS)}, got `{','.join(names)[:40]}`"
+        )
     cells = {name: np.array([_value(path, name, row[i]) for row in rows[1:]]) for i, name in enumerate(names)}
     at = cells.pop("time")
     if len(at) > 1 and all(one[-1] == one[-2] for one in cells.values()):  # the last row says only when the trace ends
@@ -103,7 +105,14 @@ def _leoem(path: str, text: str) -> Trace:
     for second, line in enumerate(line for line in text.splitlines() if line.strip()):
         cells = line.split("$")
         try:
-            now = ([int(node) for node in cells[1].strip("[] ").split(",")], [float(hop) for hop in cells[3].strip("[] ").split(",")]) if len(cells) > 4 else None
+            now = (
+                (
+                    [int(node) for node in cells[1].strip("[] ").split(",")],
+                    [float(hop) for hop in cells[3].strip("[] ").split(",")],
+                )
+                if len(cells) > 4
+                else None
+            )
         except ValueError:
             raise InputError(f"{path}: line {second + 1} must be a path of LeoEM, got `{line[:40]}`") from None
         down = 1.0 if now is None else _handover(before, now)
@@ -120,7 +129,11 @@ def _handover(before: tuple[list[int], list[float]] | None, now: tuple[list[int]
     """For how many seconds the link is down as this second begins: at the end that changes its satellite, or the longer of both."""
     if before is None:
         return 0.0
-    ends = [(before[1][i] + now[1][i]) * _LEOEM_HANDOVER for i, node in ((0, 1), (-1, -2)) if before[0][node] != now[0][node]]
+    ends = [
+        (before[1][i] + now[1][i]) * _LEOEM_HANDOVER
+        for i, node in ((0, 1), (-1, -2))
+        if before[0][node] != now[0][node]
+    ]
     return min(1.0, max(ends, default=0.0))
 
 
@@ -166,7 +179,12 @@ def _to_csv(trace: Trace) -> str:
     values = [table.at_s, *table.columns.values()]
     lines += [",".join(f"{float(value):.9g}" for value in row) for row in zip(*values, strict=True)]
     # With `cont = "loop"` the last row says when the trace begins again.
-    return "\n".join([*lines, ",".join(f"{float(value):.9g}" for value in (table.end_s, *(one[-1] for one in values[1:])))]) + "\n"
+    return (
+        "\n".join(
+            [*lines, ",".join(f"{float(value):.9g}" for value in (table.end_s, *(one[-1] for one in values[1:])))]
+        )
+        + "\n"
+    )
 
 
 def _to_theaterq(trace: Trace) -> str:
@@ -176,10 +194,15 @@ def _to_theaterq(trace: Trace) -> str:
         return np.round(table.columns.get(name, np.full(len(table.at_s), default / scale)) * scale)
 
     keeps = np.round(np.diff(np.append(table.at_s, table.end_s)) * 1e6)
-    columns = [keeps, column("delay", 1e9, 0), np.round(table.rate), column("loss", _WHOLE, 0), column("limit", 1, 1000)]
+    columns = [
+        keeps,
+        column("delay", 1e9, 0),
+        np.round(table.rate),
+        column("loss", _WHOLE, 0),
+        column("limit", 1, 1000),
+    ]
     rows = [",".join(f"{int(value)}" for value in row) for row in zip(*columns, strict=True) if row[0] > 0]
     return "\n".join(["KEEP,LATENCY,RATE,LOSS,LIMIT", *rows]) + "\n"
 
 
 WRITERS = {"mahimahi": _to_mahimahi, "csv": _to_csv, "theaterq": _to_theaterq}
-

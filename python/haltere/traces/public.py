@@ -19,6 +19,7 @@ from ..runs.files import write_atomically
 from . import files
 from .trace import PACKET, Trace
 
+
 @cache
 def sources() -> dict[str, dict[str, Any]]:
     """The public traces by name: what `sources.toml` says of the file and of its source."""
@@ -34,7 +35,12 @@ def paths() -> list[str]:
 
 def drawn(name: str, seed: int, duration: float, reverse: bool = False) -> Trace:
     """The trace of an access link with that random seed: the download, or the upload."""
-    values = {"duration": f"{duration:g}s", "topology": {"dumbbell": {"pairs": 1, "access": {}, "bottleneck": {"path": name}}}, "traffic": [{"kind": "bulk"}]}
+    values = {
+        "duration": f"{duration:g}s",
+        "framing": "0B",
+        "topology": {"dumbbell": {"pairs": 1, "access": {}, "bottleneck": {"path": name}}},
+        "traffic": [{"kind": "bulk"}],
+    }
     scenario = _core.Scenario.from_json(json.dumps(values), name)
     edges = np.arange(0.0, duration + 5e-4, 1e-3)
     bits = np.array(scenario.capacity("right>left" if reverse else "left>right", edges.tolist(), seed))
@@ -54,7 +60,9 @@ def fetch(name: str, file: Path, mirror: str | None = None) -> str:
         with urllib.request.urlopen(url, timeout=60) as answer:
             data: bytes = answer.read(most + 1)
     except (URLError, OSError, ValueError) as error:
-        raise InputError(f"{url}: address must answer, got `{getattr(error, 'reason', error)}`; `--mirror URL` names another folder") from None
+        raise InputError(
+            f"{url}: address must answer, got `{getattr(error, 'reason', error)}`; `--mirror URL` names another folder"
+        ) from None
     if len(data) != one.get("bytes", len(data)):
         raise InputError(f"{url}: file must have {most} bytes, got {len(data) if len(data) <= most else 'more'}")
     digest = hashlib.sha256(data).hexdigest()
@@ -72,5 +80,7 @@ def load(source: str, kind: str | None, seed: int, duration: float, reverse: boo
         return drawn(source, seed, duration, reverse)
     if not Path(source).exists():
         hint = f"; `haltere trace fetch {source}` downloads it" if source in sources() else ""
-        raise InputError(f"{source}: trace must be a file or one of {', '.join(f'`{one}`' for one in paths())}, got neither{hint}")
+        raise InputError(
+            f"{source}: trace must be a file or one of {', '.join(f'`{one}`' for one in paths())}, got neither{hint}"
+        )
     return files.read(source, kind)

@@ -39,7 +39,12 @@ class Trace:
         end = float(instants_s[-1])
         edges = np.arange(0.0, end + STEP_S, STEP_S)
         counts = np.histogram(instants_s, edges)[0]
-        return cls(edges[:-1], end, {"rate": counts * PACKET / np.minimum(np.diff(edges), np.maximum(end - edges[:-1], 1e-3))}, instants_s)
+        return cls(
+            edges[:-1],
+            end,
+            {"rate": counts * PACKET / np.minimum(np.diff(edges), np.maximum(end - edges[:-1], 1e-3))},
+            instants_s,
+        )
 
     def opportunities(self) -> Array:
         """Times at which a packet can be delivered, to the millisecond: those of the trace, or when its rate has carried one more packet."""
@@ -97,11 +102,18 @@ class Trace:
             ]
             if len(out):
                 spans = out[:, 1] - out[:, 0]
-                rows.append(("time in outages, and the longest", f"{spans.sum() / self.end_s:.1%}, {spans.max():.3g} s"))
+                rows.append(
+                    ("time in outages, and the longest", f"{spans.sum() / self.end_s:.1%}, {spans.max():.3g} s")
+                )
         for name, unit, scale in (("delay", "ms", 1e3), ("loss", "%", 100.0)):
             if name in self.columns:
                 values = self.columns[name] * scale
-                rows.append((f"{name}: least, median, greatest", f"{values.min():.4g}, {np.median(values):.4g}, {values.max():.4g} {unit}"))
+                rows.append(
+                    (
+                        f"{name}: least, median, greatest",
+                        f"{values.min():.4g}, {np.median(values):.4g}, {values.max():.4g} {unit}",
+                    )
+                )
         return rows
 
 
