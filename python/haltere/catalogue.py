@@ -260,8 +260,8 @@ def entries() -> tuple[Entry, ...]:
 
 
 def _path(name: str, one: Mapping[str, Any]) -> Entry:
-    """An access link, with the keys for which its name stands."""
-    about = f"{one['about']}.\n\nSource: {one['source']}\n\nStands for: `{literal(one['link'])}`."
+    """An access link, with the keys that its name means."""
+    about = f"{one['about']}.\n\nSource: {one['source']}\n\nMeans: `{literal(one['link'])}`."
     return Entry("paths", name, about, {"description": about, "x-example": f'bottleneck = {{ path = "{name}" }}'})
 
 

@@ -108,7 +108,7 @@ def test_access_links_are_listed_and_explained(tmp_path: Path) -> None:
 
 
 def _timeouts(changes: dict[str, Any], folder: Path) -> tuple[list[float], list[tuple[float, float, float]], int]:
-    """Times of the timeouts (s); times, windows (bytes) and ssthresh of all changes; and what was sent again within 5 s of the outage's end."""
+    """Times of the timeouts (s); times, windows (bytes) and ssthresh of all changes; and what was sent again after the outage."""
     results = Scenario.load(templates.find("outage").path).with_values(changes).run(seeds=1, out=folder)
     path = next(one["path"] for one in results.files() if one["name"] == "senders.qlog")
     events = json.loads(Path(path).read_text())["traces"][0]["events"]
@@ -120,7 +120,7 @@ def _timeouts(changes: dict[str, Any], folder: Path) -> tuple[list[float], list[
         window, threshold = data.get("congestion_window", window), data.get("ssthresh", threshold)
         windows.append((event["time"] * 1e-3, window, threshold))
     series = results.table("flow_series", columns=["at_ns", "retransmissions"]).to_pylist()
-    again = [row["retransmissions"] for row in series if 39e9 < row["at_ns"] < 45e9]
+    again = [row["retransmissions"] for row in series if row["at_ns"] > 39e9]
     return at, windows, again[-1] - again[0]
 
 

@@ -128,13 +128,13 @@ def winners(cells: Cells, link: str, more: bool) -> list[str]:
     for control in others:
         both = np.isfinite(values[best]) & np.isfinite(values[control])
         difference = stats.paired_difference(values[best][both], values[control][both]) if both.sum() > 1 else None
-        # Values that are the same in each run cannot be told apart.
+        # Values that are the same in each run do not differ.
         p.append(1.0 if difference is None or difference.mean == 0 else stats.p_value(difference))
     return [best, *(control for control, value in zip(others, stats.holm(p), strict=True) if not value < 0.05)]
 
 
 def best(cells: Mapping[str, Cells]) -> Table:
-    """Which control is best where, and which cannot be told from it."""
+    """Which control is best where, and which are as good."""
     rows = []
     for link in links(cells["bulk"]):
         row = [link]
@@ -183,8 +183,8 @@ def figure(cells: Mapping[str, Cells], stem: Path) -> Figure:
 
 
 def findings(cells: Mapping[str, Cells]) -> list[Finding]:
-    """What Sprout's paper says of CUBIC and Vegas, held against drawn links."""
-    claims, told = Claims(ID), expected(ID)["sprout"]
+    """What Sprout's paper says of CUBIC and Vegas, compared with drawn links."""
+    claims, printed = Claims(ID), expected(ID)["sprout"]
 
     def delay(queue: str, control: str) -> Array:
         return np.log10(np.array(cells["self_inflicted"][queue, control]) * 1e-3)
@@ -192,7 +192,7 @@ def findings(cells: Mapping[str, Cells]) -> list[Finding]:
     def used(queue: str, control: str) -> Array:
         return np.array(cells["utilisation"][queue, control])
 
-    ratio = float(np.log10(told["cubic"]["delay_s"] / told["cubic-codel"]["delay_s"]))
+    ratio = float(np.log10(printed["cubic"]["delay_s"] / printed["cubic-codel"]["delay_s"]))
     deep = judge_size(stats.paired_difference(delay("drop_tail", "cubic"), delay("codel", "cubic")), ratio, 2)
     same = within(stats.paired_difference(used("drop_tail", "cubic"), used("codel", "cubic")).scaled(100), -10, 10)
     vegas = judge(
@@ -214,11 +214,11 @@ def findings(cells: Mapping[str, Cells]) -> list[Finding]:
 
 def sprout(cells: Mapping[str, Cells]) -> Table:
     """Self-inflicted delay and use of the link, beside the averages that Sprout's paper prints."""
-    told = expected(ID)["sprout"]
+    printed = expected(ID)["sprout"]
     rows = []
     for queue, control in cells["self_inflicted"]:
         delay, used = (mean(cells[metric][queue, control]) for metric in ("self_inflicted", "utilisation"))
-        paper = told.get(control if queue == "drop_tail" else f"{control}-{queue}", {})
+        paper = printed.get(control if queue == "drop_tail" else f"{control}-{queue}", {})
         rows.append([
             control, "without bound" if queue == "drop_tail" else queue,
             delay.scaled(1e-3).format(3) if delay else "–", f"{paper['delay_s']:g}" if "delay_s" in paper else "–",

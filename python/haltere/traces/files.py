@@ -100,7 +100,9 @@ def _leoem(path: str, text: str) -> Trace:
     As LeoEM's emulator has it, the link is down without a path. When the first or the last satellite is another one, it is down for three
     times the delays of the old and the new hop.
     """
-    at, rate, delay = [], [], []
+    at: list[float] = []
+    rate: list[float] = []
+    delay: list[float] = []
     before: tuple[list[int], list[float]] | None = None
     for second, line in enumerate(line for line in text.splitlines() if line.strip()):
         cells = line.split("$")

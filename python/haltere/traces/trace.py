@@ -13,7 +13,7 @@ from ..errors import InputError
 
 Array = NDArray[np.float64]
 
-#: Bits of a packet, for which a delivery opportunity stands.
+#: Bits of a packet, which a delivery opportunity delivers.
 PACKET = 12_000.0
 #: A time without any capacity that is long enough for a retransmission timeout: Linux's least one.
 OUTAGE_S = 0.2
@@ -86,8 +86,8 @@ class Trace:
             silent = np.concatenate([[False], self.rate <= 0, [False]]).astype(int)
             bounds = np.append(self.at_s, self.end_s)
             begins, ends = bounds[np.flatnonzero(np.diff(silent) == 1)], bounds[np.flatnonzero(np.diff(silent) == -1)]
-        found = np.stack([begins, ends], axis=1)
-        return found[ends - begins >= OUTAGE_S - 1e-9]
+        found: Array = np.stack([begins, ends], axis=1)[ends - begins >= OUTAGE_S - 1e-9]
+        return found
 
     def summary(self) -> list[tuple[str, str]]:
         """What it says in a few figures."""

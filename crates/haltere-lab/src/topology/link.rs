@@ -23,7 +23,7 @@ pub struct LinkSpec {
     pub rate: Option<Rate>,
     /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can
     /// be delivered, as on a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over
-    /// satellites with hand-overs. `cellular`: a link whose rate wanders and that has outages.
+    /// satellites with hand-overs. `cellular`: a link whose rate varies and that has outages.
     pub trace: Option<TraceSpec>,
     /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
     /// }]`. `rate`, `delay` and `loss` hold until a step changes them.

@@ -1,4 +1,4 @@
-//! A cellular link, drawn: delivery opportunities of a Poisson process whose rate wanders.
+//! A cellular link, drawn: delivery opportunities of a Poisson process whose rate varies.
 //!
 //! Source: Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
 //! Cellular Networks", NSDI 2013, section 3.1: the model with which Sprout forecasts LTE and 3G links. Deviations: the
@@ -23,7 +23,7 @@ kind! {
 }
 
 /// A cellular link, drawn with the random seed: packets of 1500 bytes can leave at the instants of a Poisson process
-/// whose rate wanders between two bounds (Brownian motion), and from time to time the link is out. It is the model with
+/// whose rate varies between two bounds (Brownian motion), and from time to time the link is out. It is the model with
 /// which Sprout forecasts LTE and 3G links on the move (Winstein et al., NSDI 2013, section 3.1), with outages of their
 /// own. The two directions of a link are drawn independently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_wanders_between_its_bounds_and_has_outages_of_a_second() {
+    fn the_rate_varies_between_its_bounds_and_has_outages_of_a_second() {
         let some: Vec<Vec<u64>> = (1..=8).map(|seed| instants(&cellular(""), seed)).collect();
         assert_ne!(some[0], some[1]);
         for one in &some {
