@@ -11,16 +11,16 @@ from ._common import Commands
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    from ..traces.files import READERS, WRITERS
+    from ..traces import READ, WRITTEN
 
-    formats = {"read": ", ".join(READERS), "written": ", ".join(WRITERS)}
+    formats = {"read": ", ".join(READ), "written": ", ".join(WRITTEN)}
     to.add(
         "trace",
         _trace,
         fill=formats,
         what=("list", "fetch", "convert", "show"),
-        format=tuple(READERS),
-        to=tuple(WRITERS),
+        format=READ,
+        to=WRITTEN,
         seed=int,
         length=float,
     )

@@ -1,6 +1,6 @@
 """Files of traces: Mahimahi's, CSV, TheaterQ's, LeoEM's and CellReplay's are read, the first three are written.
 
-A format is a line in :data:`READERS` or :data:`WRITERS`.
+A format is a name in the package's ``READ`` or ``WRITTEN``, and a function here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from ..errors import InputError
 from ..formats.found import text_of
+from . import READ, WRITTEN
 from .trace import STEP_S, Array, Reader, Trace
 
 #: Units in which the columns of a CSV file are, if a number has none; and what reads one with a unit.
@@ -151,9 +152,7 @@ def _cellreplay(path: str, text: str) -> Trace:
     return Trace(at - at[0], float(2 * at[-1] - at[-2] - at[0]), {"delay": np.array([row[1] for row in rows]) * 1e-3})
 
 
-READERS: dict[str, Reader] = {
-    "mahimahi": _mahimahi, "csv": _csv, "theaterq": _theaterq, "leoem": _leoem, "cellreplay": _cellreplay,
-}  # fmt: skip
+READERS: dict[str, Reader] = dict(zip(READ, (_mahimahi, _csv, _theaterq, _leoem, _cellreplay), strict=True))
 
 
 # -- writing --------------------------------------------------------------------------------------------------------------
@@ -207,4 +206,4 @@ def _to_theaterq(trace: Trace) -> str:
     return "\n".join(["KEEP,LATENCY,RATE,LOSS,LIMIT", *rows]) + "\n"
 
 
-WRITERS = {"mahimahi": _to_mahimahi, "csv": _to_csv, "theaterq": _to_theaterq}
+WRITERS = dict(zip(WRITTEN, (_to_mahimahi, _to_csv, _to_theaterq), strict=True))
