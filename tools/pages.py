@@ -29,7 +29,14 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The study's output, beside its page, and its findings with Linux's TCP.
 STORED, WITH_LINUX = "reproduced.json", "linux.json"
 #: The studies, and how long a run of each tells two builds apart.
-SAMPLE = {"aqm-lab": "5s", "dctcp-hysteresis": "2s", "iaas": "500ms", "mptcp-red": "5s", "rafle": "100s"}
+SAMPLE = {
+    "aqm-lab": "5s",
+    "dctcp-hysteresis": "2s",
+    "iaas": "500ms",
+    "last-mile": "2s",
+    "mptcp-red": "5s",
+    "rafle": "100s",
+}
 #: The seeds of a study with Linux's TCP. Linux has no redundant scheduler for mptcp-red.
 LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "rafle": "5"}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))

@@ -15,7 +15,7 @@ from haltere.limits import CORE, MOST_BYTES, MOST_PAGES, PLAYGROUND, Limit
 
 _MADE = "<!-- Made by `make docs` from the schema. Change the doc comments of the source instead. -->"
 #: Kinds whose entries stand in the index and have no page of their own.
-_INDEXED = ("choices", "quantities")
+_INDEXED = ("paths", "choices", "quantities")
 
 _MESSAGE = "message of the playground"
 

@@ -39,8 +39,8 @@ class Scenario:
     def set_all(self, changes: list[tuple[str, str]]) -> Scenario:
         """The scenario with all these keys set, each a dotted path and a value as JSON; checked once when all are set."""
 
-    def capacity(self, link: str, instants_s: list[float]) -> list[float] | None:
-        """What a link can carry between each of these instants (seconds, rising) and the next, in bits; ``None`` if packets take no time."""
+    def capacity(self, link: str, instants_s: list[float], seed: int) -> list[float] | None:
+        """What a link can carry between each of these instants (seconds, rising) and the next, in bits; ``None`` if packets take no time. The seed draws what is drawn."""
 
     def links(self) -> str:
         """The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and whether it is watched."""

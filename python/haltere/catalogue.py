@@ -63,7 +63,9 @@ class Entry:
     @property
     def one(self) -> str:
         """What it is in words, such as "queue discipline": `red` is both a queue discipline and a path scheduler."""
-        return _ones().get(self.kind) or {"quantities": "quantity"}.get(self.kind, self.kind.removesuffix("s"))
+        return _ones().get(self.kind) or {"quantities": "quantity", "paths": "access link"}.get(
+            self.kind, self.kind.removesuffix("s")
+        )
 
     @property
     def example(self) -> str:
@@ -240,7 +242,12 @@ def entries() -> tuple[Entry, ...]:
         about = str(one.get("description", ""))
         # Overrides are a table again with every key optional.
         part = {variant for variant, _ in _variants(one)}  # a union that has some entries of a kind
-        if "x-kind" in one or name in of_unions or name.endswith("Overrides") or (part and part <= names):
+        if (
+            {"x-kind", "x-paths"} & one.keys()
+            or name in of_unions
+            or name.endswith("Overrides")
+            or (part and part <= names)
+        ):
             continue
         if _is_quantity(one):
             quantities.append(Entry("quantities", name, f"{about[:1].upper()}{about[1:]}.", one, name))
@@ -248,7 +255,14 @@ def entries() -> tuple[Entry, ...]:
             choices.append(Entry("choices", _table_name(name), about, one, name))
         else:
             tables.append(Entry("tables", _table_name(name), about, one, name))
-    return (*out, *tables, *choices, *quantities)
+    paths = [_path(name, one) for name, one in definitions["AccessPath"]["x-paths"].items()]
+    return (*out, *paths, *tables, *choices, *quantities)
+
+
+def _path(name: str, one: Mapping[str, Any]) -> Entry:
+    """An access link, with the keys that its name means."""
+    about = f"{one['about']}.\n\nSource: {one['source']}\n\nMeans: `{literal(one['link'])}`."
+    return Entry("paths", name, about, {"description": about, "x-example": f'bottleneck = {{ path = "{name}" }}'})
 
 
 def _about(name: str, table: Mapping[str, Any]) -> str:

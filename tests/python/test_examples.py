@@ -140,7 +140,17 @@ def _cellular(told: Told) -> bool:
     return (
         told("ping_p95", "copa") < told("ping_p95", "bbr") < told("ping_p95", "cubic")
         and told("utilisation", "cubic") > 0.98
+        and told("self_inflicted", "copa") < told("self_inflicted", "cubic")
     )
+
+
+def _access(told: Told) -> bool:
+    # The modem's quarter of a megabyte is 130 ms of 16 Mbit/s, the base station's megabyte more than a second.
+    return told("mos", "dsl-16/1") < 4.35 < told("mos", "cable-250/25") and told("mos", "lte-driving") < 3.5
+
+
+def _outage(told: Told) -> bool:
+    return 4 <= told("goodput") < 6.5
 
 
 def _rate_change(told: Told) -> bool:
@@ -193,7 +203,9 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "web": ({"duration": "30s", "warmup": "5s"}, _faster_behind_fair_queues),
     "video": ({}, _video),
     "short-flows": ({"duration": "20s"}, _faster_behind_fair_queues),
+    "access": ({"duration": "15s"}, _access),
     "cellular": ({"duration": "22s"}, _cellular),
+    "outage": ({}, _outage),
     "rate-change": ({}, _rate_change),
     "asymmetric": ({"duration": "25s"}, _asymmetric),
     "multipath": ({"duration": "15s"}, _multipath),

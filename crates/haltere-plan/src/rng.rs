@@ -121,7 +121,7 @@ impl Rng {
         span.min(CENTURY)
     }
     /// A number drawn from the standard normal distribution (Box and Muller, one of the two values).
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         radius * libm::cos(2.0 * core::f64::consts::PI * self.uniform())
     }

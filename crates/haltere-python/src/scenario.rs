@@ -110,11 +110,11 @@ impl Scenario {
         serde_json::to_string(&drawing).map_err(|e| HaltereError::new_err(e.to_string()))
     }
     /// What a link can carry between each of these instants (seconds, rising) and the next, in bits; `None` if packets
-    /// take no time.
-    fn capacity(&self, py: Python<'_>, link: &str, instants_s: Vec<f64>) -> PyResult<Option<Vec<f64>>> {
+    /// take no time. The seed draws what is drawn.
+    fn capacity(&self, py: Python<'_>, link: &str, instants_s: Vec<f64>, seed: u64) -> PyResult<Option<Vec<f64>>> {
         let instants: Vec<Time> =
             instants_s.iter().map(|at| Time::from_ns((at.max(0.0) * 1e9).round() as u64)).collect();
-        py.detach(|| guard(|| self.lab.capacity(link, &instants)))?.map_err(input)
+        py.detach(|| guard(|| self.lab.capacity(link, &instants, seed)))?.map_err(input)
     }
     /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and
     /// whether it is watched.

@@ -454,13 +454,22 @@ class Run:
         at, sent = series["at_ns"].to_numpy() * 1e-9, series["sent_bytes"].to_numpy().astype(np.float64)
         step = max(1, -(-len(at) // bins), round(0.1 / float(np.median(np.diff(at)))) if len(at) > 40 else 1)
         edges, bits = at[::step], np.diff(sent[::step]) * 8
-        capacity = self.core.capacity(link, [float(one) for one in edges])
-        could = None if capacity is None else np.array(capacity)
+        could = self.capacity(link, edges)
         # A frame counts as sent at one end of its transmission, so that a bin may hold a frame that its neighbour carried.
         if could is not None:
             bits = _within(bits, could)
         scale = 1e-6 / np.diff(edges)
         return edges, bits * scale, None if could is None else could * scale
+
+    def capacity(self, link: str, edges: Array) -> Array | None:
+        """What a link could carry between each of these times (s) and the next, in bits; ``None`` if packets take no time."""
+        bits = self.core.capacity(link, [float(one) for one in edges], self.done.seed)
+        return None if bits is None else np.array(bits)
+
+    def varies(self, link: str) -> bool:
+        """Whether the rate of a link changes during the run."""
+        rates = self.capacity(link, np.linspace(0.0, self.experiment.duration_s, 51))
+        return rates is not None and float(np.ptp(rates)) > 1e-3 * float(rates.max())
 
     @cached_property
     def core(self) -> _core.Scenario:

@@ -19,7 +19,7 @@ import numpy as np
 from .. import _core
 from ..errors import InputError, nearest
 from ..experiment import Experiment
-from . import delays, own, stats, workloads
+from . import delays, newest, own, stats, workloads
 from .measures import Array, Run
 from .stats import Mean
 
@@ -92,7 +92,8 @@ class Metric:
     @property
     def described(self) -> dict[str, str]:
         """What a list of the metrics says of it."""
-        asked = f"with `{self.asked} = true` in `[measure]`"
+        value = '["LINK"]' if self.asked == "packets" else "true"
+        asked = f"with `{self.asked} = {value}` in `[measure]`"
         return {
             "unit": self.printed[1], "table": self.reads, "better": self.better, "part": _AFTER_DOT.get(self.part, ""),
             "needs": asked if self.asked else "with `depths = true` in `[measure]`" if self.reads == "depths" else "",
@@ -339,6 +340,9 @@ _ALL = (
            "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays", reads="delay_summary"),
     Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, _flows_of(run, group)),
            "lower", 4, "traffic", table="one_way", column="lost (part)", key="loss", shown=("variants",), percent=True, asked="delays", reads="delay_summary"),
+    Metric("self_inflicted", "95th percentile of the age of a flow's newest packet behind a link, less that of an omniscient sender", "ms",
+           _link(newest.self_inflicted_ms), "lower", 1, "link", label="self-inflicted delay", table="links", column="self-inflicted (ms)",
+           shown=("variants",), over=True, asked="packets", reads="packets"),
     Metric("convergence", "time until all flows stay near their fair share", "s", delays.convergence_s, "lower", 2, "traffic",
            shown=_ONLY_ASKED, reads="flow_series"),
     Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",), reads="tasks"),

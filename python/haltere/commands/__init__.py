@@ -12,6 +12,7 @@ __all__ = ["COMMANDS", "check", "modules"]
 COMMANDS = {
     "new": ".new",
     "import": ".import_",
+    "trace": ".trace",
     "course": ".course",
     "run": ".run",
     "compare-worlds": ".run",

@@ -107,7 +107,7 @@ PRESETS = (
     ),
     Preset(
         "cellular", "A rate that changes", "A cellular link: CUBIC fills the queue whenever the rate falls (A), Copa follows the rate "
-        "with less delay (B). The dashed line is the rate.",
+        "with less delay (B). The grey area is the rate.",
         [experiment(_tail("200p"), _flow(control), rate="20Mbit", delay="20ms") for control in ("cubic", "copa")], "cellular",
     ),
     Preset(

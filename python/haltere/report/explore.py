@@ -103,7 +103,14 @@ def _drawn(axes: Axes, panel: Panel) -> dict[str, str]:
         columns = {key: np.array(one[key], dtype=np.float64) for key in ("x", "y", "lo", "hi") if key in one}
         look: Any = {"color": one["colour"], "label": one["name"] or None}
         if one["kind"] == "area":
-            axes.fill_between(columns["x"], columns["lo"], columns["hi"], color=one["colour"], alpha=0.18, linewidth=0)
+            axes.fill_between(
+                columns["x"],
+                columns["lo"],
+                columns["hi"],
+                color=one["colour"],
+                alpha=one.get("alpha", 0.18),
+                linewidth=0,
+            )
         elif one["kind"] == "points":
             axes.plot(columns["x"], columns["y"], ".", markersize=2.2, **look)
         else:
@@ -206,7 +213,7 @@ def _summed(rates: Array, lines: Sequence[tuple[str, list[int]]]) -> Array:
 
 
 def _carried(run: Run, link: str | None) -> list[Series]:
-    """What the link carried, in front of what it could have carried."""
+    """What the link carried, in front of what it could have carried: a line, or an area if that changes."""
     carried = run.throughput(link) if link else None
     if carried is None:
         return []
@@ -214,7 +221,11 @@ def _carried(run: Run, link: str | None) -> list[Series]:
     own = series("step", f"all of {link}", "#000000", edges, y=[*rate, rate[-1]], width=1.0)
     if could is None:
         return [own]
-    return [series("step", f"capacity of {link}", "#9aa2ab", edges, y=[*could, could[-1]], width=1.0, dash=True), own]
+    name = f"capacity of {link}"
+    if not run.varies(link):
+        return [series("step", name, "#9aa2ab", edges, y=[*could, could[-1]], width=1.0, dash=True), own]
+    hi = np.repeat(could, 2)
+    return [series("area", name, "#9aa2ab", np.repeat(edges, 2)[1:-1], lo=np.zeros(len(hi)), hi=hi, alpha=0.35), own]
 
 
 def _flow_panels(

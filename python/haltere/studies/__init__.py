@@ -38,6 +38,7 @@ _STUDIES = {
     "rafle": ("rafle", "short flows first, without state: RAFLE against drop tail, RuN2C and ideal"),
     "iaas": ("iaas", "four congestion controls share one gigabit, without ECN and with ECN and RED"),
     "mptcp-red": ("mptcp_red", "redundant multipath scheduling over paths that share no bottleneck: RED, RED-CPI"),
+    "last-mile": ("last_mile", "eight congestion controls over ten access links: web page, call, bulk"),
     "dctcp-hysteresis": ("dctcp_hysteresis", "DCTCP with two marking thresholds and returned packets"),
 }
 

@@ -74,7 +74,7 @@ fn network(experiment: &Experiment, seed: u64) -> Result<NetworkDraft, ScenarioE
     let place = format!("topology.{}", experiment.topology.kind());
     let context = Context { place: &place, framing: experiment.framing, seed };
     experiment.topology.as_kind().build(&mut network, &context)?;
-    network.draw_leo(experiment.duration, seed)?;
+    network.draw(experiment.duration, seed)?;
     network.set_means(experiment.duration, experiment.framing);
     Ok(network)
 }

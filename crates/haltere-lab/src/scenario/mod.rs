@@ -104,7 +104,13 @@ impl Scenario {
         topology::trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         let names_folder = schema::outside::names_folder(&value);
         schema::check::check(&mut value, schema::schema(), source.folder(), languages).map_err(|e| source.place(e))?;
-        let read = Experiment::deserialize(&value);
+        let expanded = topology::access::expanded(&value);
+        let expanded = expanded.map(|mut value| {
+            schema::check::check(&mut value, schema::schema(), source.folder(), languages)?;
+            Ok(value)
+        });
+        let expanded = expanded.transpose().map_err(|e| source.place(e))?;
+        let read = Experiment::deserialize(expanded.as_ref().unwrap_or(&value));
         let experiment = read.map_err(|e| source.place(ScenarioError::schema_bug("", "the experiment", &e)))?;
         let experiment = Experiment { outside: languages.clone(), ..experiment };
         // The digest is not kept: a scenario in memory follows the code.
@@ -128,9 +134,9 @@ impl Scenario {
     }
 
     /// What the link `name`, such as `left>right`, can carry between each of these instants and the next, in bits.
-    /// `None` if there is no such link, or if its packets take no time.
-    pub fn capacity(&self, name: &str, instants: &[Time]) -> Result<Option<Vec<f64>>, ScenarioError> {
-        let plan = self.plan(0)?;
+    /// `None` if there is no such link, or if its packets take no time. The seed draws what is drawn.
+    pub fn capacity(&self, name: &str, instants: &[Time], seed: u64) -> Result<Option<Vec<f64>>, ScenarioError> {
+        let plan = self.plan(seed)?;
         let Some(link) = plan.links.iter().find(|link| link.name == name) else { return Ok(None) };
         let constant = Capacity::Constant(link.rate);
         let capacity = link.varying.as_deref().map_or(&constant, |varying| &varying.capacity);

@@ -53,12 +53,13 @@ impl<T: JsonSchema> JsonSchema for Overrides<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("{}Overrides", T::schema_name()).into()
     }
-    /// The schema of `T` without defaults (what is absent stays as it was) and without a `reverse` of its own.
+    /// The schema of `T` without defaults (what is absent stays as it was) and without what stands for both directions.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = T::json_schema(generator);
         schema.remove("required");
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.remove("reverse");
+            properties.remove("path");
             for property in properties.values_mut().filter_map(Value::as_object_mut) {
                 property.remove("default");
             }

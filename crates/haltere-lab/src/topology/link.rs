@@ -1,5 +1,6 @@
 //! A link, as written in an experiment file.
 
+use super::access::AccessPath;
 use super::loss::Loss;
 use super::trace::TraceSpec;
 use crate::scenario::overrides::Overrides;
@@ -14,11 +15,15 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 #[schemars(rename = "Link")]
 pub struct LinkSpec {
+    /// An access link by name, such as `dsl-16/1`: rate, delay and queue of both directions, as measured or as usual.
+    /// The direction of the link is the download, `reverse` the upload. Other keys beside it replace its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<AccessPath>,
     /// Rate of each direction. If it is not given, packets take no time.
     pub rate: Option<Rate>,
     /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can
     /// be delivered, as on a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over
-    /// satellites with hand-overs.
+    /// satellites with hand-overs. `cellular`: a link whose rate varies and that has outages.
     pub trace: Option<TraceSpec>,
     /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
     /// }]`. `rate`, `delay` and `loss` hold until a step changes them.

@@ -5,6 +5,7 @@
 //! all topologies share is done once: links with their two directions in [`link`] and [`direction`], paths and
 //! round-trip times in [`network`], the picture of a network in [`drawing`].
 
+pub(crate) mod access;
 pub(crate) mod context;
 mod direction;
 pub(crate) mod drawing;

@@ -3,7 +3,6 @@
 use super::direction::DirectionDraft;
 use super::link::{Handover, LinkSpec};
 use super::trace::TraceSpec;
-use super::trace::leo::Leo;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::{HANDOVERS, LONGEST};
 use crate::names::{did_you_mean, rule};
@@ -27,8 +26,8 @@ pub(crate) struct NetworkDraft {
     pub(crate) pairs: Vec<(usize, usize)>,
     /// Flows are spread over equal paths.
     pub(crate) ecmp: bool,
-    /// Links over satellites, by their index.
-    pub(super) leo: Vec<(usize, Leo)>,
+    /// Links whose trace is drawn, by their index.
+    drawn: Vec<(usize, TraceSpec)>,
     /// Changes of the routes during the run.
     pub(crate) reroutes: Vec<Reroute>,
     /// Where nodes are in a drawing, if the topology says so.
@@ -72,18 +71,29 @@ pub(crate) struct RoundTrip {
 }
 
 impl NetworkDraft {
-    /// Draws what changes on the links over satellites. Both directions draw from one stream.
-    pub(crate) fn draw_leo(&mut self, duration: Dur, seed: u64) -> Result<(), ScenarioError> {
-        for (index, leo) in std::mem::take(&mut self.leo) {
-            if duration.as_ns() / leo.interval.as_ns() > HANDOVERS {
-                let rule = format!("so long that a run has at most {HANDOVERS} hand-overs");
-                let place = format!("{}.trace", self.places[index]);
-                return Err(Fault::new(place, "interval", rule, leo.interval).out_of_range());
-            }
+    /// Draws what changes on the links whose traces are drawn. Both directions of one over satellites draw from one
+    /// stream.
+    pub(crate) fn draw(&mut self, duration: Dur, seed: u64) -> Result<(), ScenarioError> {
+        for (index, trace) in std::mem::take(&mut self.drawn) {
+            let place = format!("{}.trace", self.places[index]);
             let link = &mut self.links[index];
-            let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
-            let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
-            link.varying = Some(Box::new(leo.draw(&mut rng, duration, link.loss)));
+            let varying = match trace {
+                TraceSpec::Leo(leo) => {
+                    if duration.as_ns() / leo.interval.as_ns() > HANDOVERS {
+                        let rule = format!("so long that a run has at most {HANDOVERS} hand-overs");
+                        return Err(Fault::new(place, "interval", rule, leo.interval).out_of_range());
+                    }
+                    let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
+                    let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
+                    leo.draw(&mut rng, duration, link.loss)
+                }
+                TraceSpec::Cellular(cellular) => {
+                    let mut rng = Rng::new(seed, &format!("{}/cellular", link.name));
+                    cellular.draw(&mut rng, duration, &place)?
+                }
+                _ => continue,
+            };
+            link.varying = Some(Box::new(varying));
         }
         Ok(())
     }
@@ -158,8 +168,8 @@ impl NetworkDraft {
         *count += 1;
         let name = if *count == 1 { base } else { format!("{base}#{count}") };
         let link = &direction.link;
-        if let Some(TraceSpec::Leo(leo)) = &link.trace {
-            self.leo.push((self.links.len(), leo.clone()));
+        if let Some(trace @ (TraceSpec::Leo(_) | TraceSpec::Cellular(_))) = &link.trace {
+            self.drawn.push((self.links.len(), trace.clone()));
         }
         self.links.push(LinkPlan {
             name,

@@ -39,6 +39,12 @@ pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>
             link.delay = leo.mean_delay();
             return Ok(None);
         }
+        Some(TraceSpec::Cellular(cellular)) => {
+            only_the_trace(link, path, ["rate", "", ""])?;
+            only_instants(link, path)?;
+            cellular.check(&format!("{path}.trace"))?;
+            return Ok(None);
+        }
         _ => {}
     }
     let rates = values(link, link.rate, |step| step.rate);
@@ -56,11 +62,20 @@ pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>
     if matches!(capacity, Capacity::Constant(_)) && delay.is_none() && loss.is_none() {
         return Ok(None);
     }
-    if matches!(capacity, Capacity::Trace(_)) && link.burst > Bytes::ZERO {
+    Ok(Some(Box::new(Varying { capacity, delay, loss, limit: None })))
+}
+
+/// Refuses what a line that delivers at instants does not do.
+fn only_instants(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
+    if link.handover == Handover::Start {
+        let fault = Fault::new(path, "handover", "`end` beside `trace`", "`start`");
+        return Err(fault.hint("a packet is delivered at one instant of the trace").out_of_range());
+    }
+    if link.burst > Bytes::ZERO {
         let fault = Fault::new(path, "burst", "left out beside `trace`", link.burst);
         return Err(fault.hint("what an instant of a trace does not use is lost").out_of_range());
     }
-    Ok(Some(Box::new(Varying { capacity, delay, loss, limit: None })))
+    Ok(())
 }
 
 fn trace_of(link: &LinkSpec, trace: &TraceSpec, path: &str) -> Result<Capacity, ScenarioError> {
@@ -68,10 +83,7 @@ fn trace_of(link: &LinkSpec, trace: &TraceSpec, path: &str) -> Result<Capacity, 
         let fault = Fault::new(path, "rate", "left out beside `trace`", rate);
         return Err(fault.hint("the trace says the rate").out_of_range());
     }
-    if link.handover == Handover::Start {
-        let fault = Fault::new(path, "handover", "`end` beside `trace`", "`start`");
-        return Err(fault.hint("a packet is delivered at one instant of the trace").out_of_range());
-    }
+    only_instants(link, path)?;
     match trace {
         TraceSpec::Mahimahi(trace) => trace.instants(&format!("{path}.trace")).map(Capacity::Trace),
         _ => {

@@ -107,7 +107,7 @@ function ofFlows({ store, flows: every, single }, from, unit, value) {
   }) })) };
 }
 
-// Stacked: above zero what goes from left to right, below what comes back; and what the link could carry.
+// Stacked: above zero what goes from left to right, below what comes back; and what the link could carry: a line, or an area behind if that changes.
 function throughput({ store, flows }, from) {
   const a = first(store.flows.t, from), t = store.flows.t.slice(a), out = [];
   const apps = new Set(flows.filter((flow) => flow.app).map((flow) => flow.index));
@@ -122,7 +122,10 @@ function throughput({ store, flows }, from) {
     out.push(...stack.reverse()); // the topmost first, so that the others are drawn over it
     const able = store.capacity(t, way);
     if ((mine.length || !way) && able.some((value) => value != null)) {
-      out.push({ name: way ? "rate ←" : "rate", colour: css("--soft"), dash: true, step: true, values: able, drawn: able.map((value) => value == null ? null : sign * value) });
+      const known = able.filter((value) => value != null), varies = Math.min(...known) < 0.99 * Math.max(...known);
+      const rate = { name: way ? "rate ←" : "rate", colour: css("--soft"), step: true, values: able, drawn: able.map((value) => value == null ? null : sign * value) };
+      if (varies) out.unshift({ ...rate, fill: true, thin: true });
+      else out.push({ ...rate, dash: true });
     }
   }
   return { t, unit: "Mbit/s", lines: out, mirrored: bothWays({ flows }) };

@@ -4,17 +4,19 @@
 //! |---|---|---|
 //! | [`opportunities`] | `mahimahi` | when a packet can be delivered |
 //! | [`rows`] | `csv`, `theaterq` | rate, delay, loss and limit from a time on |
-//! | [`leo`] | `leo` | nothing: the values are drawn |
+//! | [`leo`], [`cellular`] | `leo`, `cellular` | nothing: the values are drawn |
 //!
 //! An experiment holds its traces: when it is read, the name of a file is replaced by its contents. So a run depends on
 //! nothing but the experiment and the random seed, on any machine.
 
+pub(crate) mod cellular;
 pub(crate) mod leo;
 mod opportunities;
 pub(crate) mod rows;
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
+use cellular::Cellular;
 use leo::Leo;
 use opportunities::Opportunities;
 use rows::{CsvTrace, TheaterqTrace};
@@ -37,6 +39,8 @@ pub enum TraceSpec {
     Theaterq(TheaterqTrace),
     /// A drawn path over satellites.
     Leo(Leo),
+    /// A drawn cellular link.
+    Cellular(Cellular),
     /// Delivery opportunities in a file of Mahimahi.
     Mahimahi(Opportunities),
 }

@@ -1,0 +1,137 @@
+//! Access links by name: `path = "dsl-16/1"` stands for the keys of a link that `access.toml` lists.
+//!
+//! An experiment with such a name is expanded before it is read: what is run, stored and hashed has ordinary keys.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// The links: by name what it is, where its numbers are from, and the keys that it stands for.
+static PATHS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let table: toml::Table = include_str!("access.toml").parse().expect("a table of links");
+    let Ok(Value::Object(paths)) = serde_json::to_value(table) else { panic!("a table of links") };
+    paths
+});
+
+/// Keys that say what a line can carry: one of them beside a name replaces that of the name.
+const CAPACITY: [&str; 3] = ["rate", "trace", "schedule"];
+
+/// The name of an access link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AccessPath(String);
+
+impl JsonSchema for AccessPath {
+    fn schema_name() -> Cow<'static, str> {
+        "AccessPath".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&String> = PATHS.keys().collect();
+        json_schema!({
+            "description": "The name of an access link.",
+            "type": "string",
+            "enum": names,
+            "x-paths": Value::Object(PATHS.clone()),
+        })
+    }
+}
+
+/// The experiment with the keys of access links in the place of their names; `None` if it names none. It was checked.
+pub(crate) fn expanded(experiment: &Value) -> Option<Value> {
+    let mut topology = experiment.get("topology")?.clone();
+    let count = expand(&mut topology);
+    (count > 0).then(|| {
+        let mut experiment = experiment.clone();
+        experiment["topology"] = topology;
+        experiment
+    })
+}
+
+/// Expands the tables below `value`, and counts them.
+fn expand(value: &mut Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter_mut().map(expand).sum(),
+        Value::Object(keys) => {
+            let below: usize = keys.values_mut().map(expand).sum();
+            let link = keys.get("path").and_then(Value::as_str).and_then(|name| PATHS.get(name)?.get("link"));
+            let Some(Value::Object(link)) = link else { return below };
+            keys.shift_remove("path");
+            *keys = beside(link.clone(), std::mem::take(keys));
+            below + 1
+        }
+        _ => 0,
+    }
+}
+
+/// The keys of a link with others in their place, those of `reverse` one by one.
+fn beside(mut link: Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
+    if CAPACITY.iter().any(|key| own.contains_key(*key)) {
+        CAPACITY.iter().for_each(|key| drop(link.shift_remove(*key)));
+    }
+    for (key, value) in own {
+        let merged = match (key.as_str(), link.shift_remove(&key), value) {
+            ("reverse", Some(Value::Object(link)), Value::Object(own)) => Value::Object(beside(link, own)),
+            (_, _, value) => value,
+        };
+        link.insert(key, merged);
+    }
+    link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use serde_json::json;
+
+    fn bottleneck(link: &str) -> Result<Value, String> {
+        let text = format!(
+            "duration = \"5s\"\n[topology.dumbbell]\npairs = 1\naccess = {{}}\nbottleneck = {link}\n[[traffic]]\nkind = \"bulk\"\n"
+        );
+        let scenario = Scenario::parse(&text, "x.toml").map_err(|e| e.to_string())?;
+        Ok(scenario.filled()["topology"]["dumbbell"]["bottleneck"].clone())
+    }
+
+    #[test]
+    fn each_name_is_a_link_that_can_be_run_and_says_where_its_numbers_are_from() {
+        for (name, path) in PATHS.iter() {
+            for key in ["about", "source"] {
+                assert!(path[key].as_str().is_some_and(|text| text.len() > 20), "{name}: {key}");
+            }
+            let filled = bottleneck(&format!("{{ path = \"{name}\" }}")).expect(name);
+            assert!(filled.get("path").is_none() && !filled["reverse"].is_null(), "{name}: {filled}");
+        }
+    }
+    #[test]
+    fn keys_beside_a_name_replace_its_own() {
+        let dsl = bottleneck("{ path = \"dsl-16/1\" }").expect("a link");
+        let own = bottleneck("{ path = \"dsl-16/1\", queue = \"fq_codel\", reverse = { rate = \"2Mbit\" } }");
+        let own = own.expect("a link");
+        assert_eq!((&own["rate"], &own["queue"]["kind"]), (&dsl["rate"], &json!("fq_codel")));
+        assert_eq!((&own["reverse"]["rate"], &own["reverse"]["queue"]), (&json!("2Mbit"), &dsl["reverse"]["queue"]));
+        let constant = bottleneck("{ path = \"lte-driving\", rate = \"5Mbit\" }").expect("a link");
+        assert!(constant.get("trace").is_none() && constant["reverse"].get("trace").is_some());
+    }
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_the_others() {
+        let error = bottleneck("{ path = \"dsl-16\" }").expect_err("unknown");
+        assert!(
+            error.contains("bottleneck: path must be one of `dsl-16/1`") && error.contains("did you mean"),
+            "{error}"
+        );
+        let error = bottleneck("{ rate = \"1Mbit\", reverse = { path = \"geo\" } }").expect_err("both directions");
+        assert!(error.contains("path"), "{error}");
+    }
+    #[test]
+    fn a_sweep_over_names_gives_each_point_the_keys_of_its_own() {
+        let text = "duration = \"5s\"\n[topology.dumbbell]\npairs = 1\naccess = {}\nbottleneck = { path = \"geo\", ring = \"50p\" }\n[[traffic]]\nkind = \"bulk\"\n\
+                    [sweep]\n\"topology.dumbbell.bottleneck.path\" = [\"dsl-16/1\", \"lte-driving\"]\n";
+        let scenario = Scenario::parse(text, "x.toml").expect("an experiment");
+        let points = scenario.points().expect("points");
+        let rates: Vec<Value> =
+            points.iter().map(|p| p.scenario.filled()["topology"]["dumbbell"]["bottleneck"]["rate"].clone()).collect();
+        assert_eq!(rates, [json!("16Mbit"), Value::Null]);
+    }
+}
