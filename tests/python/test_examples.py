@@ -143,6 +143,15 @@ def _cellular(told: Told) -> bool:
     )
 
 
+def _cell(told: Told) -> bool:
+    return told("ping_p95", "codel") < told("ping_p95", "drop_tail") / 2
+
+
+def _wifi_airtime(told: Told) -> bool:
+    near, far = (told(f"goodput.{one}", "airtime") / told(f"goodput.{one}", "driver") for one in ("near", "far"))
+    return near > 2 and far < 1
+
+
 def _rate_change(told: Told) -> bool:
     return told("ping_p95", "codel", "cubic") < told("ping_p95", "drop_tail", "cubic") / 2
 
@@ -194,6 +203,8 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "video": ({}, _video),
     "short-flows": ({"duration": "20s"}, _faster_behind_fair_queues),
     "cellular": ({"duration": "22s"}, _cellular),
+    "cell": ({"duration": "12s", "warmup": "3s"}, _cell),
+    "wifi-airtime": ({"duration": "10s", "warmup": "2s"}, _wifi_airtime),
     "rate-change": ({}, _rate_change),
     "asymmetric": ({"duration": "25s"}, _asymmetric),
     "multipath": ({"duration": "15s"}, _multipath),

@@ -104,7 +104,7 @@ impl Draw {
             plan.mpu = Bytes::new(self.log(40.0, 3000.0) as u64);
         }
         if self.one_in(4) {
-            plan.jitter = self.span(Dur::from_us(1), Dur::from_ms(20));
+            plan.jitter = self.jitter();
         }
         if self.one_in(3) {
             plan.loss = Prob::of(self.pick(&[0.01, 0.3, 0.9, 1.0]));
@@ -179,7 +179,12 @@ impl Draw {
         let delay = self.one_in(2).then(|| self.steps(delays));
         let loss = self.one_in(3).then(|| self.steps(|draw| Prob::of(draw.pick(&[0.0, 0.01, 0.3]))));
         let limit = self.one_in(3).then(|| self.steps(|draw| draw.pick(&[0, 1, 10, 100])));
-        Varying { capacity, delay, loss, limit }
+        let jitter = self.one_in(3).then(|| self.steps(Draw::jitter));
+        Varying { capacity, delay, jitter, loss, limit }
+    }
+    fn jitter(&mut self) -> Jitter {
+        let size = self.span(Dur::from_us(1), Dur::from_ms(20));
+        if self.one_in(2) { Jitter::Uniform(size) } else { Jitter::Wifi(size) }
     }
     fn steps<T>(&mut self, value: impl Fn(&mut Draw) -> T) -> Steps<T> {
         let (first, mut at) = (value(self), Dur::ZERO);
