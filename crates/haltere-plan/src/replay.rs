@@ -50,8 +50,8 @@ pub struct Train {
 #[derive(Debug, Clone)]
 pub(crate) struct Replay {
     traces: TwoTraces,
-    /// When the train began. `None`: no packet came yet.
-    start: Option<Time>,
+    /// When the train began.
+    start: Time,
     train: usize,
     delay: Dur,
     /// The opportunity that comes next in the train, and the bytes that it has left.
@@ -59,8 +59,8 @@ pub(crate) struct Replay {
     left: u64,
     /// The same of the heavy trace.
     heavy: (u64, u64),
-    /// When the last packet left.
-    last: Time,
+    /// When the last packet left. `None`: none did yet.
+    last: Option<Time>,
 }
 
 impl Replay {
@@ -68,7 +68,7 @@ impl Replay {
         let full = traces.heavy.opportunity.as_u64();
         let (first, delay) = (traces.heavy.first_from(Time::ZERO), traces.trains[0].delay);
         let traces = traces.clone();
-        Replay { traces, start: None, train: 0, delay, next: 0, left: full, heavy: (first, full), last: Time::ZERO }
+        Replay { traces, start: Time::ZERO, train: 0, delay, next: 0, left: full, heavy: (first, full), last: None }
     }
     /// The base delay of the present train.
     pub fn delay(&self) -> Dur {
@@ -87,12 +87,12 @@ impl Replay {
         let share = within.saturating_sub(one.at).as_secs_f64() / other.at.saturating_sub(one.at).as_secs_f64();
         let delay = one.delay.as_ns() as f64 * (1.0 - share) + other.delay.as_ns() as f64 * share;
         (self.delay, self.train) = (Dur::from_ns(delay as u64), train);
-        (self.start, self.next, self.left) = (Some(at), 0, self.full());
+        (self.start, self.next, self.left) = (at, 0, self.full());
     }
     /// When the light opportunity of that number is. `None`: the train is used up.
     fn light(&self, number: usize) -> Option<Time> {
         let offset = *self.traces.trains[self.train].opportunities.get(number)?;
-        self.start.map(|start| start + offset)
+        Some(self.start + offset)
     }
     /// When the heavy opportunity of that number takes a packet.
     fn heavy(&self, number: u64) -> Time {
@@ -100,7 +100,7 @@ impl Replay {
     }
     /// When a line that is free at `at` takes a packet out of the queue.
     pub fn ready(&mut self, at: Time) -> Time {
-        if self.start.is_none() || at > self.last + self.traces.timer {
+        if self.last.is_none_or(|last| at > last + self.traces.timer) {
             self.begin(at);
         }
         while let Some(light) = self.light(self.next) {
@@ -116,8 +116,9 @@ impl Replay {
     }
     /// When the last of the `bytes` leaves that the line takes at `at`.
     pub fn send(&mut self, at: Time, bytes: Bytes) -> Time {
-        self.last = self.send_light(bytes.as_u64()).unwrap_or_else(|| self.send_heavy(at, bytes.as_u64()));
-        self.last
+        let leaves = self.send_light(bytes.as_u64()).unwrap_or_else(|| self.send_heavy(at, bytes.as_u64()));
+        self.last = Some(leaves);
+        leaves
     }
     /// A packet is not divided between light opportunities.
     fn send_light(&mut self, bytes: u64) -> Option<Time> {

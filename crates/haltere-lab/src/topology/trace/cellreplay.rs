@@ -22,19 +22,22 @@ kind! {
 /// delay is interpolated between trains. It is the link's delay; that of queues before the link comes on top. Latency
 /// by packet size, an option of CellReplay, is left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct CellreplayTraces {
     /// The kind.
     pub kind: CellreplayKind,
     /// The file of base delays and light load (`down-delay-light-pdo`). Its name counts from the folder of the
     /// experiment file.
+    #[serde(default)]
     pub file: String,
     /// The trace of heavy load (`down-pdo`): the name of its file, or a table as of the kind `mahimahi`. Its
     /// `opportunity` counts for both. CellReplay's is 1400 bytes.
+    #[serde(default)]
     pub heavy: Opportunities,
     /// A link that was idle for longer begins a new train. CellReplay's default is 0.
+    #[serde(default)]
     pub timer: Dur,
     /// The contents instead of a file: trains as in its lines, with commas between them.
+    #[serde(default)]
     pub trains: String,
 }
 
