@@ -21,7 +21,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Congestion controls": ("bbr-vs-cubic", "rtt-fairness", "ledbat", "satellite", "thousand-flows"),
     "Queues": ("bufferbloat", "rrul", "rrul_be", "tcp_nup", "rtt_fair", "aqm-shootout", "ecn-aqm", "l4s", "rafle"),
     "Traffic": ("web", "video", "short-flows"),
-    "Paths": ("access", "cellular", "outage", "rate-change", "asymmetric", "multipath"),
+    "Paths": ("access", "cellular", "outage", "cell", "wifi-airtime", "rate-change", "asymmetric", "multipath"),
     "Data centres": ("incast", "dctcp-fabric"),
     "Method": ("precision", "sweep-dask"),
 }

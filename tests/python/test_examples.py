@@ -151,6 +151,13 @@ def _access(told: Told) -> bool:
 
 def _outage(told: Told) -> bool:
     return 4 <= told("goodput") < 6.5
+def _cell(told: Told) -> bool:
+    return told("ping_p95", "codel") < told("ping_p95", "drop_tail") / 2
+
+
+def _wifi_airtime(told: Told) -> bool:
+    near, far = (told(f"goodput.{one}", "airtime") / told(f"goodput.{one}", "driver") for one in ("near", "far"))
+    return near > 2 and far < 1
 
 
 def _rate_change(told: Told) -> bool:
@@ -206,6 +213,8 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "access": ({"duration": "15s"}, _access),
     "cellular": ({"duration": "22s"}, _cellular),
     "outage": ({}, _outage),
+    "cell": ({"duration": "12s", "warmup": "3s"}, _cell),
+    "wifi-airtime": ({"duration": "10s", "warmup": "2s"}, _wifi_airtime),
     "rate-change": ({}, _rate_change),
     "asymmetric": ({"duration": "25s"}, _asymmetric),
     "multipath": ({"duration": "15s"}, _multipath),

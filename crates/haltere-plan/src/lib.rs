@@ -7,7 +7,7 @@
 //!               (plan, app)          │ parts that all worlds share                    (record)
 //!                                    │
 //!     rng ── one random stream a component        routes ── which links a packet takes
-//!     link, varying ── one direction of a link    fabric ── an event loop over all links
+//!     link, varying, replay ── one direction of a link    fabric ── an event loop over all links
 //!     arrivals, sizes ── flows that arrive        exchange ── requests and responses
 //!     voice ── what a listener hears              headers, ports ── bytes and numbers of packets
 //! ```
@@ -40,11 +40,13 @@ pub mod fabric;
 mod fault;
 pub mod headers;
 mod histogram;
+pub mod jitter;
 pub mod link;
 mod link_queue;
 pub mod plan;
 pub mod ports;
 pub mod record;
+pub mod replay;
 pub mod rng;
 pub mod routes;
 mod series;

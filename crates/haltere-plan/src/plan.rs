@@ -5,6 +5,7 @@
 
 use crate::fault::Fault;
 use crate::headers::ETHERNET_FRAMING;
+use crate::jitter::Jitter;
 use crate::link_queue::LinkQueue;
 use crate::record::QueueSample;
 use crate::varying::{Burst, Capacity, Varying};
@@ -121,8 +122,8 @@ pub struct LinkPlan {
     pub delay: Dur,
     /// What changes during the run. `None`: nothing.
     pub varying: Option<Box<Varying>>,
-    /// Jitter: a span drawn uniformly from zero to this is added to each packet's delay. Packets keep their order.
-    pub jitter: Dur,
+    /// What is added to each packet's delay; with `varying` until the first step. Packets keep their order.
+    pub jitter: Jitter,
     /// Probability that the line loses a packet.
     pub loss: Prob,
     /// The discipline of the queue in front of the line.
@@ -219,7 +220,11 @@ impl LinkPlan {
     }
     /// The delay of packets differs. Then a packet might overtake the one before it, which a link prevents.
     pub fn delay_differs(&self) -> bool {
-        !self.jitter.is_zero() || self.varying.as_ref().is_some_and(|varying| varying.delay.is_some())
+        let changes = |varying: &Varying| {
+            let replayed = matches!(varying.capacity, Capacity::TwoTraces(_));
+            replayed || varying.delay.is_some() || varying.jitter.is_some()
+        };
+        !self.jitter.is_zero() || self.varying.as_deref().is_some_and(changes)
     }
     /// What the line carries from one instant to another, in bits. `None`: packets take no time.
     pub fn capacity(&self, from: Time, to: Time) -> Option<f64> {

@@ -10,12 +10,17 @@
 //!   the first instant that has bytes left and is delivered with its last byte; what an instant does not use is lost.
 //!   After the last instant the trace begins again: that instant is its period.
 //!
+//! A link that is replayed from two traces is in [`replay`](crate::replay).
+//!
 //! With a *burst* an idle line saves up: at most the time of the burst at a constant rate; of a schedule the latest
 //! time since when it could have carried the burst.
 //!
 //! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else
 //! a binary search. Both worlds send through [`Line`].
 
+use crate::jitter::Jitter;
+use crate::replay::{Replay, TwoTraces};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use haltere_units::{Bytes, Dur, Prob, Rate, Serialisation, Time};
 use serde::{Deserialize, Serialize};
@@ -27,6 +32,8 @@ pub struct Varying {
     pub capacity: Capacity,
     /// Propagation time where it changes.
     pub delay: Option<Steps<Dur>>,
+    /// Jitter where it changes, of packets that leave the line then.
+    pub jitter: Option<Steps<Jitter>>,
     /// Probability of loss where it changes, of packets that leave the line then.
     pub loss: Option<Steps<Prob>>,
     /// Packets that may wait in the discipline where that changes: one that arrives then and finds so many is dropped.
@@ -36,7 +43,7 @@ pub struct Varying {
 impl Varying {
     /// Nothing but the capacity changes.
     pub fn of(capacity: Capacity) -> Varying {
-        Varying { capacity, delay: None, loss: None, limit: None }
+        Varying { capacity, delay: None, jitter: None, loss: None, limit: None }
     }
 }
 
@@ -49,6 +56,8 @@ pub enum Capacity {
     Schedule(Steps<Rate>),
     /// Instants, each of which delivers some bytes.
     Trace(Trace),
+    /// A trace of light and one of heavy load.
+    TwoTraces(TwoTraces),
 }
 
 impl Capacity {
@@ -57,7 +66,7 @@ impl Capacity {
         match self {
             Capacity::Constant(rate) => rate.map(|rate| rate.as_bps_f64() * to.since(from).as_secs_f64()),
             Capacity::Schedule(rates) => Some(rates.integral(from, to) as f64 * 1e-9),
-            Capacity::Trace(trace) => {
+            Capacity::Trace(trace) | Capacity::TwoTraces(TwoTraces { heavy: trace, .. }) => {
                 let count = trace.first_after(to) - trace.first_after(from);
                 Some(count as f64 * trace.opportunity.as_f64() * 8.0)
             }
@@ -68,7 +77,7 @@ impl Capacity {
         let span = match self {
             Capacity::Constant(rate) => return *rate,
             Capacity::Schedule(rates) => rates.repeat.unwrap_or(run),
-            Capacity::Trace(trace) => trace.period(),
+            Capacity::Trace(trace) | Capacity::TwoTraces(TwoTraces { heavy: trace, .. }) => trace.period(),
         };
         let bits = self.bits(Time::ZERO, Time::ZERO + span)?;
         Some(Rate::from_bps(libm::round(bits / span.as_secs_f64()) as u64))
@@ -186,13 +195,13 @@ impl Trace {
         self.instants.last().copied().unwrap_or(Dur::ZERO)
     }
     /// When instant `number` is, counted over all rounds.
-    fn time_of(&self, number: u64) -> Time {
+    pub(crate) fn time_of(&self, number: u64) -> Time {
         let round = self.instants.len() as u64;
         let since = (number / round) * self.period().as_ns() + self.instants[(number % round) as usize].as_ns();
         Time::from_ns(since - self.offset.as_ns())
     }
     /// The number of the first instant at or after `at`.
-    fn first_from(&self, at: Time) -> u64 {
+    pub(crate) fn first_from(&self, at: Time) -> u64 {
         let since = at.as_ns() + self.offset.as_ns();
         let Some(before) = since.checked_sub(1) else { return 0 };
         // The end of a round belongs to it, not to the next.
@@ -211,6 +220,7 @@ impl Trace {
 pub struct Line {
     transmitter: Transmitter,
     delay: Delay,
+    jitter: Option<Steps<Jitter>>,
     limit: Option<Steps<u32>>,
 }
 
@@ -231,6 +241,7 @@ enum Transmitter {
         /// Bytes that it still delivers, at least one.
         left: u64,
     },
+    Replay(Box<Replay>),
 }
 
 #[derive(Debug, Clone)]
@@ -250,9 +261,10 @@ impl Line {
                 left: trace.opportunity.as_u64(),
                 trace: trace.clone(),
             },
+            Capacity::TwoTraces(traces) => Transmitter::Replay(Box::new(Replay::new(traces))),
         };
         let delay = varying.delay.clone().map_or(Delay::Constant(delay), Delay::Steps);
-        Line { transmitter, delay, limit: varying.limit.clone() }
+        Line { transmitter, delay, jitter: varying.jitter.clone(), limit: varying.limit.clone() }
     }
     /// A line of constant rate and delay.
     pub fn plain(rate: Option<Rate>, delay: Dur) -> Line {
@@ -260,7 +272,11 @@ impl Line {
     }
     /// When a line that is free at `at` takes a packet out of the queue. Times never go back.
     pub fn ready(&mut self, at: Time) -> Time {
-        let Transmitter::Trace { trace, number, left } = &mut self.transmitter else { return at };
+        let (trace, number, left) = match &mut self.transmitter {
+            Transmitter::Trace { trace, number, left } => (trace, number, left),
+            Transmitter::Replay(replay) => return replay.ready(at),
+            _ => return at,
+        };
         let mut next = trace.time_of(*number);
         if next < at {
             *number = trace.first_from(at);
@@ -299,6 +315,7 @@ impl Line {
                     (left, now) = (left - room, until);
                 }
             }
+            Transmitter::Replay(replay) => replay.send(at, bytes),
             Transmitter::Trace { trace, number, left } => {
                 let mut need = bytes.as_u64();
                 loop {
@@ -335,8 +352,16 @@ impl Line {
     pub fn has_limit(&self) -> bool {
         self.limit.is_some()
     }
+    /// The jitter of what leaves at `at`, if it changes.
+    #[inline]
+    pub fn jitter(&self, at: Time) -> Option<Jitter> {
+        self.jitter.as_ref().map(|steps| steps.at(at).0)
+    }
     /// The delay of what leaves at `at`.
     pub fn delay(&self, at: Time) -> Dur {
+        if let Transmitter::Replay(replay) = &self.transmitter {
+            return replay.delay();
+        }
         match &self.delay {
             Delay::Constant(delay) => *delay,
             Delay::Steps(steps) => steps.at(at).0,

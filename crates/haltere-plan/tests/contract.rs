@@ -229,7 +229,7 @@ fn capacity_is_the_rate_times_the_time() {
     let (from, to) = (Time::from_ns(500), Time::from_ns(1_000_000_500));
     assert_eq!(link(Some(Rate::from_mbps(3))).capacity(from, to), Some(3e6));
     assert_eq!(link(None).capacity(from, to), None);
-    assert!(!link(None).delay_differs() && LinkPlan { jitter: Dur::from_ns(1), ..link(None) }.delay_differs());
+    assert!(!link(None).delay_differs() && LinkPlan { jitter: Dur::from_ns(1).into(), ..link(None) }.delay_differs());
 }
 
 /// Each counter has a value of its own, so that one taken for another is seen.

@@ -13,6 +13,8 @@
 //! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate`.
 
 use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use crate::queue_protection::QueueProtection;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Size, Time};
 
@@ -64,6 +66,9 @@ haltere_units::params! {
         /// The share of the link that is guaranteed to classic packets while both queues have packets, from 0 to 1. The
         /// default is Linux's (tc-dualpi2(8)).
         pub classic_protection: Prob = Prob::of(0.1);
+        /// True: packets of flows that build the L4S queue wait in the classic queue instead (RFC 9957). The critical
+        /// delay is that from which on all are marked, `step` and `ramp` together, and the oldest packet's.
+        pub queue_protection: bool = false;
     }
 }
 
@@ -90,6 +95,9 @@ pub struct Dualpi2<P> {
     /// Bytes that the classic queue is owed, times 1 - `classic_protection`.
     credit: f64,
     update_at: Time,
+    protection: Option<Box<QueueProtection>>,
+    /// Seed of the flows' hashes.
+    seed: u64,
 }
 
 impl<P: Pkt> Dualpi2<P> {
@@ -105,8 +113,18 @@ impl<P: Pkt> Dualpi2<P> {
             delay: Dur::ZERO,
             credit: 0.0,
             update_at: Time::ZERO + params.tupdate,
+            protection: params.queue_protection.then(|| Box::new(QueueProtection::new(params.step + params.ramp))),
+            seed: link.seed,
             params: params.clone(),
         })
+    }
+
+    /// True if the packet's flow builds the L4S queue, so that it must leave it.
+    fn is_sanctioned(&mut self, now: Time, pkt: &P) -> bool {
+        let delay = self.l4s.sojourn(now);
+        let probability = self.step_probability(delay);
+        let Some(protection) = &mut self.protection else { return false };
+        protection.sanctions(now, (pkt.flow().hash(self.seed) >> 32) as u32, pkt.len(), delay, probability)
     }
 
     /// RFC 9332 appendix A.1: one step of the controller.
@@ -188,6 +206,7 @@ impl<P: Pkt> Qdisc<P> for Dualpi2<P> {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
         let store = match pkt.ecn() {
+            Ecn::Ect1 | Ecn::Ce if self.is_sanctioned(now, &pkt) => &mut self.classic,
             Ecn::Ect1 | Ecn::Ce => {
                 if self.params.min_step_packets > 0 {
                     self.found_queue.push_back(self.l4s.backlog().packets >= self.params.min_step_packets);
@@ -253,6 +272,20 @@ mod tests {
         assert!((a - b).abs() < 1e-12, "{a} against {b}");
     }
 
+    #[test]
+    fn queue_protection_moves_the_flow_that_builds_the_queue() {
+        // 100 packets of one flow wait 5 ms. At p = 1 each adds 2861 us to its score, of which 4000 us / 5 are enough.
+        let (mut q, mut fate) = queue(&Params { queue_protection: true, ..Params::default() });
+        fill(&mut q, &mut fate, Ecn::Ect1, 0, 100);
+        let late = |q: &mut Dualpi2<TestPkt>, fate: &mut Recorder, flow| {
+            q.enqueue(at(5), TestPkt::new(200, 1500).flow(flow).ecn(Ecn::Ect1), fate);
+            q.classic.backlog().packets
+        };
+        assert_eq!(late(&mut q, &mut fate, 0), 1);
+        let (mut q, mut fate) = queue(&Params::default());
+        fill(&mut q, &mut fate, Ecn::Ect1, 0, 100);
+        assert_eq!(late(&mut q, &mut fate, 0), 0, "without it");
+    }
     #[test]
     fn the_controller_follows_the_pseudocode() {
         let (mut q, mut fate) = queue(&Params::default());

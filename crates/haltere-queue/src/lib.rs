@@ -74,6 +74,9 @@ haltere_units::registry! {
     policer => Policer<P>, boxed;
     classed => Classed<P>, boxed;
     rafle => Rafle<P>, boxed;
+    wifi => Wifi<P>, boxed;
+    cell => Cell<P>, boxed;
+    docsis => Docsis<P>, boxed;
 }
 
 impl<P: Pkt> Queue<P> {
@@ -93,6 +96,7 @@ impl<P: Pkt> Queue<P> {
 
 mod dispatch;
 mod hashed;
+mod queue_protection;
 mod store;
 mod token_bucket;
 
@@ -100,6 +104,7 @@ pub mod ce_threshold;
 pub mod classes;
 pub mod classify;
 pub mod service;
+pub mod stations;
 
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]

@@ -69,7 +69,7 @@ pub struct DrawnDirection {
     pub schedule: bool,
     /// The least and the most propagation time.
     pub delay: [Dur; 2],
-    /// Each packet is delayed by up to this in addition.
+    /// Each packet is delayed by up to this in addition; of Wi-Fi's jitter the mean.
     pub jitter: Dur,
     /// Probability that a packet is lost.
     pub loss: f64,
@@ -253,11 +253,11 @@ fn direction(link: &LinkPlan) -> DrawnDirection {
             .rate
             .filter(|_| link.mpu > Bytes::ZERO)
             .map(|rate| rate.as_bps_f64() / 8.0 / link.mpu.as_f64()),
-        trace: varying.is_some_and(|varying| matches!(varying.capacity, Capacity::Trace(_))),
+        trace: varying.is_some_and(|varying| matches!(varying.capacity, Capacity::Trace(_) | Capacity::TwoTraces(_))),
         schedule: varying
             .is_some_and(|v| matches!(v.capacity, Capacity::Schedule(_)) || v.delay.is_some() || v.loss.is_some()),
         delay: [link.delay; 2],
-        jitter: link.jitter,
+        jitter: link.jitter.size(),
         loss: link
             .impairments
             .as_ref()

@@ -1,6 +1,7 @@
 //! A link, as written in an experiment file.
 
 use super::access::AccessPath;
+use super::jitter::Jitter;
 use super::loss::Loss;
 use super::trace::TraceSpec;
 use crate::scenario::overrides::Overrides;
@@ -22,11 +23,12 @@ pub struct LinkSpec {
     /// Rate of each direction. If it is not given, packets take no time.
     pub rate: Option<Rate>,
     /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can
-    /// be delivered, as on a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over
-    /// satellites with hand-overs. `cellular`: a link whose rate varies and that has outages.
+    /// be delivered, as on a wireless link. `cellreplay`: the same under light and heavy load. `csv` and `theaterq`: rate,
+    /// delay and loss over time. `leo` and `leoem`: a path over satellites with hand-overs. `cellular`: a link whose
+    /// rate varies and that has outages.
     pub trace: Option<TraceSpec>,
-    /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
-    /// }]`. `rate`, `delay` and `loss` hold until a step changes them.
+    /// Steps of rate, delay, jitter and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
+    /// }]`. What a step does not give holds on.
     #[schemars(length(max = 100_000))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Step>,
@@ -34,11 +36,11 @@ pub struct LinkSpec {
     pub schedule_repeat: Option<Dur>,
     /// Propagation time of each direction.
     pub delay: Dur,
-    /// Each packet takes longer by a time drawn uniformly from zero to this. Packets keep their order. Real hosts have
-    /// some jitter. Without any, flows of equal rates stay in phase, and the phase decides which flow finds room in a
+    /// Each packet takes longer by a time drawn uniformly from zero to this, or as in busy Wi-Fi networks: `{ kind =
+    /// "wifi", mean = "7ms" }`. Packets keep their order. Real hosts have some jitter. Without any, flows of equal rates stay in phase, and the phase decides which flow finds room in a
     /// full drop-tail queue (Floyd and Jacobson 1992). Jitter of about the time of a full packet at the bottleneck
     /// avoids that.
-    pub jitter: Dur,
+    pub jitter: Jitter,
     /// Loss on the line: the probability that a packet is lost, or `{ kind = "gilbert_elliott", p = "1%", r = "25%" }`
     /// for loss in bursts.
     pub loss: Loss,
@@ -95,7 +97,7 @@ fn is_no_time(span: &Dur) -> bool {
     span.is_zero()
 }
 
-/// A change of a link's rate, delay or loss.
+/// A change of a link's rate, delay, jitter or loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// When it begins, from the start of the run or of the repetition.
@@ -104,6 +106,8 @@ pub struct Step {
     pub rate: Option<Rate>,
     /// The propagation time of packets that leave from then on. No packet overtakes another.
     pub delay: Option<Dur>,
+    /// The jitter of packets that leave from then on.
+    pub jitter: Option<Jitter>,
     /// The probability of loss of packets that leave from then on.
     pub loss: Option<Prob>,
 }

@@ -10,6 +10,7 @@ pub(crate) mod context;
 mod direction;
 pub(crate) mod drawing;
 mod failure;
+mod jitter;
 mod link;
 mod loss;
 pub(crate) mod network;
@@ -60,4 +61,5 @@ kinds! {
     FatTree, fat_tree;
     Multipath, multipath;
     Graph, graph;
+    Wireless, wireless;
 }

@@ -9,6 +9,7 @@ use crate::names::{did_you_mean, rule};
 use crate::traffic::draft::FlowDraft;
 use haltere_plan::headers::FULL_PACKET;
 use haltere_plan::plan::{LinkPlan, Reroute};
+use haltere_plan::replay::TwoTraces;
 use haltere_plan::rng::Rng;
 use haltere_plan::routes::Routes;
 use haltere_plan::varying::Capacity;
@@ -101,7 +102,7 @@ impl NetworkDraft {
     pub(crate) fn set_means(&mut self, duration: Dur, framing: Bytes) {
         for link in &mut self.links {
             let Some(varying) = &mut link.varying else { continue };
-            if let Capacity::Trace(trace) = &mut varying.capacity
+            if let Capacity::Trace(trace) | Capacity::TwoTraces(TwoTraces { heavy: trace, .. }) = &mut varying.capacity
                 && trace.opportunity == Bytes::ZERO
             {
                 trace.opportunity = Bytes::new(FULL_PACKET.into()) + framing;
@@ -178,7 +179,7 @@ impl NetworkDraft {
             rate: link.rate,
             delay: link.delay,
             varying: direction.varying.clone(),
-            jitter: link.jitter,
+            jitter: link.jitter.into(),
             loss: link.loss.probability(),
             queue: link.queue.clone(),
             ring: direction.ring,
@@ -249,7 +250,10 @@ fn longest_delay(link: &LinkPlan) -> Dur {
     let steps = link.varying.iter().filter_map(|varying| varying.delay.as_ref());
     let delays = steps.flat_map(|delay| delay.steps.iter().map(|step| step.1).chain([delay.first]));
     let held_back = link.impairments.as_ref().map_or(Dur::ZERO, |line| line.reorder_by);
-    delays.fold(link.delay, Dur::max).saturating_add(link.jitter).saturating_add(held_back)
+    let jitters = link.varying.iter().filter_map(|varying| varying.jitter.as_ref());
+    let jitters = jitters.flat_map(|jitter| jitter.steps.iter().map(|step| step.1));
+    let most = jitters.chain([link.jitter]).map(|jitter| jitter.most()).max().unwrap_or_default();
+    delays.fold(link.delay, Dur::max).saturating_add(most).saturating_add(held_back)
 }
 
 /// The median: of an even number, halfway between the two in the middle.

@@ -47,8 +47,20 @@ pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>
         }
         _ => {}
     }
+    if let Some(TraceSpec::Cellreplay(both)) = &link.trace {
+        let base = both.base_delay(&format!("{path}.trace"))?;
+        only_the_trace(link, path, ["rate", "delay", ""])?;
+        link.delay = base;
+    }
+    if let Some(TraceSpec::Leoem(log)) = &link.trace {
+        let varying = log.varying(&format!("{path}.trace"))?;
+        only_the_trace(link, path, ["rate", "delay", ""])?;
+        link.delay = varying.delay.as_ref().map_or(Dur::ZERO, |delay| delay.first);
+        return Ok(Some(Box::new(varying)));
+    }
     let rates = values(link, link.rate, |step| step.rate);
     let delay = values(link, Some(link.delay), |step| step.delay);
+    let jitter = values(link, Some(link.jitter.into()), |step| step.jitter.map(Into::into));
     let loss = values(link, Some(link.loss.probability()), |step| step.loss);
     let capacity = match (&link.trace, rates) {
         (None, None) => Capacity::Constant(link.rate),
@@ -59,10 +71,10 @@ pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>
         (Some(trace), None) => trace_of(link, trace, path)?,
         (None, Some(rates)) => Capacity::Schedule(rates),
     };
-    if matches!(capacity, Capacity::Constant(_)) && delay.is_none() && loss.is_none() {
+    if matches!(capacity, Capacity::Constant(_)) && delay.is_none() && jitter.is_none() && loss.is_none() {
         return Ok(None);
     }
-    Ok(Some(Box::new(Varying { capacity, delay, loss, limit: None })))
+    Ok(Some(Box::new(Varying { capacity, delay, jitter, loss, limit: None })))
 }
 
 /// Refuses what a line that delivers at instants does not do.
@@ -86,6 +98,7 @@ fn trace_of(link: &LinkSpec, trace: &TraceSpec, path: &str) -> Result<Capacity, 
     only_instants(link, path)?;
     match trace {
         TraceSpec::Mahimahi(trace) => trace.instants(&format!("{path}.trace")).map(Capacity::Trace),
+        TraceSpec::Cellreplay(both) => both.traces(&format!("{path}.trace")).map(Capacity::TwoTraces),
         _ => {
             let fault = Fault::new(path, "trace", "read where the experiment is", "the name of a file");
             Err(fault.hint("this is a bug of Haltere").bug())
@@ -106,7 +119,7 @@ fn of_rows(link: &mut LinkSpec, rows: &Rows, path: &str) -> Result<Box<Varying>,
         link.delay = delay.first;
     }
     let capacity = rate.map_or(Capacity::Constant(link.rate), Capacity::Schedule);
-    Ok(Box::new(Varying { capacity, delay, loss, limit }))
+    Ok(Box::new(Varying { capacity, delay, jitter: None, loss, limit }))
 }
 
 /// Refuses keys that say what the trace says, and steps beside it.
@@ -141,9 +154,11 @@ fn check_schedule(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
     };
     let mut last = None;
     for (i, step) in link.schedule.iter().enumerate() {
-        if step.rate.is_none() && step.delay.is_none() && step.loss.is_none() {
+        if step.rate.is_none() && step.delay.is_none() && step.jitter.is_none() && step.loss.is_none() {
             let hint = "a step says what changes";
-            return Err(fault(i, "rate", "given, or `delay` or `loss`".into(), "nothing".into()).hint(hint).missing());
+            return Err(fault(i, "rate", "given, or `delay`, `jitter` or `loss`".into(), "nothing".into())
+                .hint(hint)
+                .missing());
         }
         if let Some(last) = last.filter(|last| step.at <= *last) {
             let rule = format!("after the step before it at {last}");

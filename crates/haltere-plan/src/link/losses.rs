@@ -155,7 +155,7 @@ mod tests {
         let loss = Some(Steps { first: Prob::ZERO, steps, repeat: None });
         let capacity = crate::varying::Capacity::Constant(None);
         plan.varying =
-            Some(alloc::boxed::Box::new(crate::varying::Varying { capacity, delay: None, loss, limit: None }));
+            Some(alloc::boxed::Box::new(crate::varying::Varying { loss, ..crate::varying::Varying::of(capacity) }));
         let (mut losses, mut rng) = (Losses::new(&plan), Rng::new(1, "losses"));
         let lost = [9, 10, 19, 20].map(|ms| losses.take([Time::ZERO + Dur::from_ms(ms); 3], &mut rng));
         assert_eq!(lost, [false, true, true, false]);

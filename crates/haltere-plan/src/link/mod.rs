@@ -41,6 +41,7 @@ pub use losses::Losses;
 pub use streams::{Stream, Streams};
 
 use crate::headers::FULL_PACKET;
+use crate::jitter::Jitter;
 use crate::plan::{Impairments, LinkPlan};
 use crate::record::{Depths, LinkCounters};
 use crate::rng::Rng;
@@ -107,7 +108,7 @@ pub struct Link<P, Q = Queue<P>> {
     /// Least length that a packet takes on the line.
     mpu: Bytes,
     handover_at_start: bool,
-    jitter: Dur,
+    jitter: Jitter,
     impairments: Impairments,
     losses: Losses,
     /// The delay of packets differs, and none may overtake the one before it.
@@ -325,7 +326,8 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
             return sink.lost(packet);
         }
         if self.ordered {
-            due = self.last_due.max(later(due, self.jitter.mul_f64(self.streams.jitter.uniform())));
+            let jitter = self.line.jitter(leaves).unwrap_or(self.jitter);
+            due = self.last_due.max(later(due, jitter.draw(&mut self.streams.jitter)));
             self.last_due = due;
         }
         let copy = if self.streams.duplicate.chance(self.impairments.duplicate.as_f64()) {

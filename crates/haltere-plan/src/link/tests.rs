@@ -134,7 +134,7 @@ fn an_event_that_is_carried_out_late_happens_at_its_own_time() {
 #[test]
 fn loss_jitter_and_reordering_draw_from_their_own_streams() {
     let arrivals: Vec<(u64, u32)> = (0..200).map(|i| (10 * i, 1250)).collect();
-    let lossy = LinkPlan { loss: Prob::of(0.25), jitter: Dur::from_ms(1), ..plan() };
+    let lossy = LinkPlan { loss: Prob::of(0.25), jitter: Dur::from_ms(1).into(), ..plan() };
     let (seen, link) = run(Link::new(&lossy, 14, 7).expect("parameters"), &arrivals);
     let mut streams = Streams::new(7, &lossy.name);
     let (mut due, mut lost) = (Vec::new(), Vec::new());
@@ -204,7 +204,8 @@ fn a_burst_beside_a_schedule_is_what_the_line_could_have_carried() {
 fn a_packet_that_the_line_never_carries_is_never_delivered() {
     let rates = Steps { first: Rate::from_mbps(10), steps: [(Dur::from_ms(1), Rate::ZERO)].into(), repeat: None };
     let varying = Some(Box::new(Varying::of(Capacity::Schedule(rates))));
-    let mut link = Link::new(&LinkPlan { varying, jitter: Dur::from_ms(1), ..plan() }, 14, 1).expect("parameters");
+    let mut link =
+        Link::new(&LinkPlan { varying, jitter: Dur::from_ms(1).into(), ..plan() }, 14, 1).expect("parameters");
     let mut seen = Seen::default();
     (0..3).for_each(|number| link.arrive(ms(0), Packet(number, 1250), &mut seen));
     link.advance(ms(1_000_000), &mut seen);

@@ -44,7 +44,7 @@ const SETS: &[(&str, &str)] = &[
     (
         "dualpi2",
         r#"{"target": "1ms", "tupdate": "1ms", "coupling": 4, "drop_overload": false, "min_step_packets": 3,
-            "min_backlog": "3kB"}"#,
+            "min_backlog": "3kB", "queue_protection": true}"#,
     ),
     ("fq_pie", r#"{"limit": "30p", "flows": 4, "quantum": "300B", "target": "1ms", "tupdate": "1ms", "ecn": true}"#),
     ("fq_pie", r#"{"memory_limit": "20kB", "flows": 1, "target": "1ms", "tupdate": "1ms", "max_burst": "0"}"#),
@@ -116,6 +116,23 @@ const SETS: &[(&str, &str)] = &[
         r#"{"classifier": {"kind": "ideal"}, "short": {"kind": "classed", "limit": "10p"},
             "long": {"kind": "threshold"}}"#,
     ),
+    (
+        "wifi",
+        r#"{"stations": [{"host": 10, "rate": "72Mbit", "error": 0.1}, {"host": 11, "rate": "6Mbit"}, {"host": 2}]}"#,
+    ),
+    (
+        "wifi",
+        r#"{"stations": [{"host": 10}, {"host": 1}, {"host": 3}], "scheduler": "round_robin", "uplink": {"kind": "codel"}}"#,
+    ),
+    (
+        "wifi",
+        r#"{"stations": [{"host": 10, "error": 0.5}, {"host": 12}], "scheduler": "driver", "aggregate_packets": 4,
+            "queue": {"kind": "fq_codel", "flows": 4, "limit": "50p"}}"#,
+    ),
+    ("cell", r#"{"users": [{"host": 10, "doppler": 50}, {"host": 11, "rate": "3Mbit"}, {"host": 12}], "error": 0.3}"#),
+    ("cell", r#"{"grant": "8ms", "memory": "1s", "queue": {"kind": "fq_codel", "flows": 4, "limit": "20p"}}"#),
+    ("docsis", r#"{"rate": "5Mbit", "interval": "1ms", "latency": 1}"#),
+    ("docsis", r#"{"queue": {"kind": "fq_codel", "flows": 4, "limit": "20p"}}"#),
     ("rafle", r#"{"n": 4, "draws": 2, "key": "five_tuple", "service": {"kind": "priority"}, "limit": "30kB"}"#),
 ];
 

@@ -67,7 +67,7 @@ fn a_live_run_that_is_not_changed_gives_the_record_of_an_ordinary_one() {
     for queue in ["drop_tail", "red", "codel", "fq_codel", "pie", "threshold"] {
         let mut plan = network(default_of(queue), 6);
         plan.links[BOTTLENECK].loss = Prob::of(0.001);
-        plan.links[BOTTLENECK].jitter = Dur::from_us(300);
+        plan.links[BOTTLENECK].jitter = Dur::from_us(300).into();
         let whole = run(&plan, &RunControl::default()).expect("the run ends well");
         let mut live = live(&plan);
         let (mut seen, mut step) = ([0; 3], 1);

@@ -149,7 +149,7 @@ fn dctcp_holds_the_queue_near_k_and_fills_the_line() {
         for (i, link) in links.iter_mut().enumerate() {
             link.delay = if i < 2 { rtt / 2 } else { Dur::ZERO };
             link.rtt = Some(rtt);
-            link.jitter = if i < 2 { Dur::ZERO } else { Dur::from_us(2) };
+            link.jitter = if i < 2 { Dur::ZERO } else { Dur::from_us(2) }.into();
         }
         links[0].queue = queue(r#"{ "kind": "threshold", "limit": "4000p", "upper": "auto" }"#).into();
         let mut plan = plan(flows + 2, links, ends, Dur::from_secs(3));

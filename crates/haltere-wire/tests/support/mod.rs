@@ -171,7 +171,7 @@ pub fn exercise_router(bytes: &[u8]) {
     there.rate = (flags & 1 == 0).then_some(Rate::from_bps(1 + u64::from(byte()) * 100_000));
     there.ring = (flags & 2 != 0).then_some(u32::from(byte()) + 1);
     there.handover_at_start = flags & 4 != 0;
-    there.jitter = Dur::from_us(u64::from(byte()));
+    there.jitter = Dur::from_us(u64::from(byte())).into();
     there.burst = Bytes::new(u64::from(byte()) * 50);
     let mut params = cable(there, link(1, 0, queue));
     params.isn_bits = byte() % 33;

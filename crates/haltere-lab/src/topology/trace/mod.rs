@@ -4,20 +4,26 @@
 //! |---|---|---|
 //! | [`opportunities`] | `mahimahi` | when a packet can be delivered |
 //! | [`rows`] | `csv`, `theaterq` | rate, delay, loss and limit from a time on |
+//! | [`cellreplay`] | `cellreplay` | a train of packets under light load; its heavy trace is Mahimahi's |
+//! | [`leoem`] | `leoem` | the satellites of a path and the delays between them, each second |
 //! | [`leo`], [`cellular`] | `leo`, `cellular` | nothing: the values are drawn |
 //!
 //! An experiment holds its traces: when it is read, the name of a file is replaced by its contents. So a run depends on
 //! nothing but the experiment and the random seed, on any machine.
 
 pub(crate) mod cellular;
+mod cellreplay;
 pub(crate) mod leo;
+mod leoem;
 mod opportunities;
 pub(crate) mod rows;
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
 use cellular::Cellular;
+use cellreplay::CellreplayTraces;
 use leo::Leo;
+use leoem::LeoemLog;
 use opportunities::Opportunities;
 use rows::{CsvTrace, TheaterqTrace};
 use schemars::JsonSchema;
@@ -41,6 +47,10 @@ pub enum TraceSpec {
     Leo(Leo),
     /// A drawn cellular link.
     Cellular(Cellular),
+    /// A path over satellites that was computed before.
+    Leoem(LeoemLog),
+    /// A cellular link under light and heavy load.
+    Cellreplay(CellreplayTraces),
     /// Delivery opportunities in a file of Mahimahi.
     Mahimahi(Opportunities),
 }
@@ -70,8 +80,10 @@ pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), Sc
 fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
     match value {
         Value::Object(keys) => {
-            if let Some(trace) = keys.get_mut("trace") {
-                read_file(trace, path, folder)?;
+            for key in ["trace", "heavy"] {
+                if let Some(trace) = keys.get_mut(key) {
+                    read_file(trace, path, folder)?;
+                }
             }
             keys.iter_mut().try_for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), folder))
         }
@@ -97,6 +109,10 @@ fn trace_file(kind: &str) -> Option<TraceFile> {
             TraceFile { key: "gaps", rule: "a file of delivery times in ms, one a line", read: opportunities::gaps }
         }
         "csv" => TraceFile { key: "rows", rule: "a CSV file of times, rates, delays and losses", read: rows::of_csv },
+        "cellreplay" => {
+            TraceFile { key: "trains", rule: "a file of CellReplay's delays and light load", read: cellreplay::trains }
+        }
+        "leoem" => TraceFile { key: "rows", rule: "a log of LeoEM's paths", read: leoem::rows },
         "theaterq" => TraceFile { key: "rows", rule: "a trace file of TheaterQ", read: rows::of_theaterq },
         _ => return None,
     })
@@ -134,5 +150,7 @@ pub fn exercise_trace(bytes: &[u8]) {
     if let Ok(text) = core::str::from_utf8(bytes) {
         opportunities::exercise(text);
         rows::exercise(text);
+        cellreplay::exercise(text);
+        leoem::exercise(text);
     }
 }

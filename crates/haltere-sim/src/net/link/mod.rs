@@ -25,6 +25,7 @@
 use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
 use fate::{Counters, LazySignals, QueueFate};
+use haltere_plan::jitter::Jitter;
 use haltere_plan::link::{Losses, Stream, context};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::Depths;
@@ -78,8 +79,8 @@ struct Extras {
     burst: Burst,
     /// Least length that a packet takes on the line, in bytes.
     mpu: u64,
-    /// The most that jitter adds to the delay.
-    jitter: Dur,
+    /// What is added to the delay, if that does not change.
+    jitter: Jitter,
     /// The delay of packets differs, and none may overtake the one before it.
     ordered: bool,
     jitter_rng: Rng,
@@ -463,7 +464,8 @@ impl SimLink {
             return;
         }
         if extras.ordered {
-            let jitter = extras.jitter.mul_f64(extras.jitter_rng.uniform());
+            let changed = extras.varying.as_ref().and_then(|line| line.jitter(leaves));
+            let jitter = changed.unwrap_or(extras.jitter).draw(&mut extras.jitter_rng);
             extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
             due = extras.last_due;
         }

@@ -281,7 +281,8 @@ fn a_link_without_a_rate_only_delays() {
 #[test]
 fn jitter_lengthens_the_delay_uniformly_and_keeps_the_order() {
     let jitter = Dur::from_ms(2);
-    let plan = LinkPlan { rate: None, jitter, ..link(QueueParams::default_of("drop_tail").expect("known")) };
+    let plan =
+        LinkPlan { rate: None, jitter: jitter.into(), ..link(QueueParams::default_of("drop_tail").expect("known")) };
     let mut arrivals = arrivals(&mut Rng::new(1, "jitter"), 4000, 1e7, 1.0);
     for (i, arrival) in arrivals.iter_mut().enumerate() {
         arrival.0 = Time::ZERO + Dur::from_ms(6 * i as u64);

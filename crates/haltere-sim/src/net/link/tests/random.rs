@@ -4,6 +4,7 @@
 
 use super::*;
 use haltere_plan::plan::{Failure, GilbertElliott, Impairments};
+use haltere_plan::replay::{Train, TwoTraces};
 use haltere_plan::varying::{Steps, Trace};
 use serde_json::{Value, json};
 
@@ -104,7 +105,7 @@ impl Draw {
             plan.mpu = Bytes::new(self.log(40.0, 3000.0) as u64);
         }
         if self.one_in(4) {
-            plan.jitter = self.span(Dur::from_us(1), Dur::from_ms(20));
+            plan.jitter = self.jitter();
         }
         if self.one_in(3) {
             plan.loss = Prob::of(self.pick(&[0.01, 0.3, 0.9, 1.0]));
@@ -154,7 +155,7 @@ impl Draw {
         vec![Failure { at, until: at + self.span(Dur::from_us(10), Dur::from_secs(1)) }]
     }
     fn varying(&mut self, rate: Option<Rate>) -> Varying {
-        let capacity = match self.below(3) {
+        let capacity = match self.below(4) {
             0 => Capacity::Constant(rate),
             1 => {
                 let rates = |draw: &mut Draw| if draw.one_in(4) { Rate::ZERO } else { draw.rate() };
@@ -162,24 +163,45 @@ impl Draw {
                 let first = self.rate();
                 Capacity::Schedule(Steps { first, ..self.steps(rates) })
             }
-            _ => {
-                let mut at = 0;
-                let instants = (0..1 + self.below(40)).map(|_| {
-                    at += self.pick(&[0, 1, 100_000, 1_000_000, 1_234_567, 30_000_000]);
-                    Dur::from_ns(at)
-                });
-                let mut instants: Vec<Dur> = instants.collect();
-                instants.push(Dur::from_ns(at + 1_000_000));
-                let offset = Dur::from_ns(self.below(at + 1_000_000));
-                let opportunity = Bytes::new(1 + self.below(3000));
-                Capacity::Trace(Trace { instants: instants.into(), opportunity, offset })
-            }
+            2 => Capacity::Trace(self.trace()),
+            _ => Capacity::TwoTraces(self.two_traces()),
         };
         let delays = |draw: &mut Draw| draw.span(Dur::from_us(1), Dur::from_ms(30));
         let delay = self.one_in(2).then(|| self.steps(delays));
         let loss = self.one_in(3).then(|| self.steps(|draw| Prob::of(draw.pick(&[0.0, 0.01, 0.3]))));
         let limit = self.one_in(3).then(|| self.steps(|draw| draw.pick(&[0, 1, 10, 100])));
-        Varying { capacity, delay, loss, limit }
+        let jitter = self.one_in(3).then(|| self.steps(Draw::jitter));
+        Varying { capacity, delay, jitter, loss, limit }
+    }
+    fn jitter(&mut self) -> Jitter {
+        let size = self.span(Dur::from_us(1), Dur::from_ms(20));
+        if self.one_in(2) { Jitter::Uniform(size) } else { Jitter::Wifi(size) }
+    }
+    fn trace(&mut self) -> Trace {
+        let mut at = 0;
+        let instants = (0..1 + self.below(40)).map(|_| {
+            at += self.pick(&[0, 1, 100_000, 1_000_000, 1_234_567, 30_000_000]);
+            Dur::from_ns(at)
+        });
+        let mut instants: Vec<Dur> = instants.collect();
+        instants.push(Dur::from_ns(at + 1_000_000));
+        let offset = Dur::from_ns(self.below(at + 1_000_000));
+        Trace { instants: instants.into(), opportunity: Bytes::new(1 + self.below(3000)), offset }
+    }
+    fn two_traces(&mut self) -> TwoTraces {
+        let mut at = Dur::ZERO;
+        let trains = (0..3 + self.below(5)).map(|_| {
+            let train = Train {
+                at,
+                delay: self.span(Dur::from_us(1), Dur::from_ms(50)),
+                opportunities: (0..self.below(6)).map(|i| Dur::from_us(700) * i).collect(),
+            };
+            at += self.span(Dur::from_ms(1), Dur::from_ms(300));
+            train
+        });
+        let trains: Vec<Train> = trains.collect();
+        let timer = self.pick(&[Dur::ZERO, Dur::from_ms(5)]);
+        TwoTraces { trains: trains.into(), heavy: self.trace(), timer }
     }
     fn steps<T>(&mut self, value: impl Fn(&mut Draw) -> T) -> Steps<T> {
         let (first, mut at) = (value(self), Dur::ZERO);
