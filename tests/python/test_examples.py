@@ -157,7 +157,7 @@ def _cell(told: Told) -> bool:
 
 def _wifi_airtime(told: Told) -> bool:
     near, far = (told(f"goodput.{one}", "airtime") / told(f"goodput.{one}", "driver") for one in ("near", "far"))
-    return near > 2 and far < 1
+    return near > 6 and 0.3 < far < 0.5
 
 
 def _rate_change(told: Told) -> bool:
@@ -214,7 +214,7 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "cellular": ({"duration": "22s"}, _cellular),
     "outage": ({}, _outage),
     "cell": ({"duration": "12s", "warmup": "3s"}, _cell),
-    "wifi-airtime": ({"duration": "10s", "warmup": "2s"}, _wifi_airtime),
+    "wifi-airtime": ({"duration": "6s", "warmup": "2s"}, _wifi_airtime),
     "rate-change": ({}, _rate_change),
     "asymmetric": ({"duration": "25s"}, _asymmetric),
     "multipath": ({"duration": "15s"}, _multipath),

@@ -66,7 +66,7 @@ haltere_units::params! {
     /// A user of a cell.
     #[schemars(rename = "CellUser")]
     pub struct User {
-        /// The number of its host, which is the lower half of its IPv4 address. The topology `cell` fills it in. Left
+        /// The number of its host, which is the lower half of its IPv4 address. The topology `wireless` fills it in. Left
         /// out: the packets of all hosts.
         pub host: Option<u16> = None;
         /// What the user would get alone, without fading, above 0.

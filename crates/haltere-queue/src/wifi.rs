@@ -87,7 +87,7 @@ haltere_units::params! {
     /// A station of a Wi-Fi network.
     #[schemars(rename = "WifiStation")]
     pub struct Station {
-        /// The number of its host, which is the lower half of its IPv4 address. The topology `wifi` fills it in. Left
+        /// The number of its host, which is the lower half of its IPv4 address. The topology `wireless` fills it in. Left
         /// out: the packets of all hosts.
         pub host: Option<u16> = None;
         /// The rate of data in both directions, above 0. The default is that of 802.11n with two streams and 20 MHz

@@ -161,7 +161,7 @@ fn an_idle_line_saves_up_a_burst_and_no_more() {
 #[test]
 fn jitter_keeps_the_order() {
     let mut there = link(0, 1, fifo());
-    there.jitter = Dur::from_ms(5);
+    there.jitter = Dur::from_ms(5).into();
     let script = (0..500).map(|i| (Time::from_ns(u64::from(i) * 1_500_000), frame(i, 1250))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(1));
     assert!(ids(&router.ports[1].sent).windows(2).all(|w| w[0] < w[1]));
