@@ -37,6 +37,7 @@ seeds = 2
 [measure]
 delays = true
 flows = "100ms"
+packets = ["left>right"]
 {LINKS}
 [[traffic]]
 kind = "bulk"
