@@ -271,11 +271,13 @@ def draw(rows: list[dict[str, Any]]) -> None:
             ax.set_yticks(range(len(starts)), starts)
             ax.set_xlabel(label)
             ax.grid(axis="x", alpha=0.3)
+            most = max(row[key]["mean"] + (row[key]["half"] or 0) for row in rows if row["path"] == path)
             if key == "lost":
                 ax.set_xscale("symlog", linthresh=10)
-                ax.set_xlim(left=-1)
+                ax.set_xticks([0, 10, 100, 1000], ["0", "10", "100", "1000"])
+                ax.set_xlim(-2, 2 * most)
             else:
-                ax.set_xlim(left=0)
+                ax.set_xlim(0, 1.08 * most)
         axes[0][column].set_title(path.replace(" and up", "\nand up"), fontsize=10)
     axes[0][0].invert_yaxis()
     fig.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=len(QUEUES), frameon=False)

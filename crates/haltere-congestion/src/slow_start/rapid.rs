@@ -19,7 +19,9 @@
 //! again has arrived: only as many bytes count as were in flight at its start, and the rest of the recovery keeps the
 //! window. The option to stop at beta times the initial window is not taken.
 //! Units: bytes, ns. Cost: O(1) an acknowledgement; one copy of the control. Known problems: a loss that no queue
-//! caused ends the start with up to a third of the window, times beta.
+//! caused ends the start with up to a third of the window, times beta. The recovery takes the window for what is in
+//! flight. If a buffer limits the sender, as Linux's auto-tuned ones do at three times a round trip, the window that it
+//! leaves is too large, and a second recovery follows.
 
 use crate::window::Window;
 use crate::{AckEvent, Bytes, LossEvent};

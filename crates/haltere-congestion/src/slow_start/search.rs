@@ -17,8 +17,9 @@
 //! text (its authors agree: mozilla/neqo#3518). Bins are whole numbers of bytes, not shifted to 16 bits. Of the draft's
 //! options for missed bins it takes the reset, if more than W bins passed. It is for the first slow start only, as
 //! HyStart++: a loss ends it. The pace of the drain is that of its authors' implementation; the draft leaves it open.
-//! Units: bytes, ns. Cost: O(1) an acknowledgement. Known problems: it can judge after W bins and one RTT, that is 4.5
-//! round trips, at the earliest; slow start from ten segments has filled a path of 225 segments by then.
+//! Units: bytes, ns. Cost: O(1) an acknowledgement. Known problems: it can judge after W + 1 bins and one RTT, that is
+//! 4.9 round trips, at the earliest: slow start from ten segments has a window of 300 by then. In a queue of one
+//! bandwidth-delay product slow start overflows before the judgement comes.
 
 use crate::AckEvent;
 use haltere_units::Dur;
