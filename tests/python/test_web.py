@@ -20,7 +20,7 @@ from conftest import ROOT, SMALL
 from haltere import Scenario, _core, templates
 from haltere.analysis import metrics, stats
 from haltere.analysis.measures import by_point
-from haltere.play import browser
+from haltere.play import browser, bundle
 
 WEB = ROOT / "python" / "haltere" / "play" / "web"
 #: Ten experiments, each at its first point: every kind of traffic and of topology that an example has.
@@ -59,7 +59,7 @@ def is_foreign(url: str) -> bool:
 def called(page: Any, file: str, call: str) -> Any:
     """What an expression gives that may use all that a script of the page exports."""
     path = (WEB / file).resolve()
-    return page.evaluate(f"(() => {{ {build.bundle(path)} const own = {build._variable(path)}; return {call}; }})()")
+    return page.evaluate(f"(() => {{ {bundle.bundle(path)} const own = {bundle.variable(path)}; return {call}; }})()")
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_link_holds_the_file_in_python_and_on_the_page(blank: Any) -> None:
     text = SMALL + "# Größe: 5 µs\n"
     made = browser.fragment(text)
     path = (ROOT / "python/haltere/play/page/share.js").resolve()
-    script = f"async (packed) => {{ {build.bundle(path)} return [await page_share.unpack(packed), await page_share.unpack(await page_share.pack({json.dumps(text)}))]; }}"
+    script = f"async (packed) => {{ {bundle.bundle(path)} return [await page_share.unpack(packed), await page_share.unpack(await page_share.pack({json.dumps(text)}))]; }}"
     assert blank.evaluate(script, made.removeprefix("#file=")) == [text, text]
 
 
