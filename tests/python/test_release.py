@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from conftest import ROOT, haltere
+from conftest import ROOT, SMALL, haltere
 from haltere import data
 from haltere.worlds.kernel import build
 
@@ -129,6 +129,43 @@ def test_an_installed_package_builds_kernels_from_a_copy(tmp_path: Path, monkeyp
     assert [path.name for path in (copy / "crates/one/src").iterdir()] == ["main.rs"]
     assert (copy / "Cargo.toml").read_text() == "newer"
     assert (copy / "bpf/loader.c").stat().st_mtime_ns == before, "cargo would compile it again"
+
+
+#: Modules and functions of Python that another system lacks.
+ELSEWHERE = """
+import os, sys, sysconfig
+sysconfig.get_config_vars()  # of this system
+sys.platform = "other"
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"):
+    sys.modules[name] = None
+for name in ("geteuid", "getuid", "uname", "sched_getaffinity", "killpg", "fork"):
+    delattr(os, name)
+from haltere.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--help"], 0, "compare-worlds"),
+        (["list", "queues"], 0, "fq_codel"),
+        (["run", "small.toml", "--seeds", "1", "--out", "results", "--jobs", "1"], 0, "goodput"),
+        (["report", "results"], 0, "report.html"),
+        (["kernel", "list"], 2, "kernel: system must be Linux, got other"),
+        (["router", "--left", "a", "--right", "b"], 2, "router: system must be Linux, got other"),
+        (["shell", "small.toml"], 2, "shell: system must be Linux, got other"),
+    ],
+)
+def test_what_needs_linux_is_refused_in_one_line_elsewhere(
+    tmp_path_factory: pytest.TempPathFactory, words: list[str], status: int, said: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    (folder / "small.toml").write_text(SMALL)
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE, *words], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n") if status else 1) == (status, 1), done.stderr
+    assert said in (done.stderr if status else done.stdout)
 
 
 def test_validate_takes_the_references_of_the_package(tmp_path: Path) -> None:
