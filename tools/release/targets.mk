@@ -1,5 +1,5 @@
-# What a user gets: `make web`, `make wheel`, `make site`, `make release`.
-.PHONY: web wheel site release
+# What a user gets: `make web`, `make wheel`, `make site`, `make release`; `make cross` and `make crates` look at what others build.
+.PHONY: web wheel site release cross crates
 
 RELEASE := $(CARGO_TARGET_DIR)/release-files
 
@@ -13,6 +13,19 @@ wheel: setup ## The wheel, tried in a clean virtual environment outside of the s
 	@rm -rf "$(RELEASE)/try"
 	$(BIN)/maturin build --quiet --profile python --out "$(RELEASE)/try"
 	$(BIN)/python tools/release/try_wheel.py "$(RELEASE)"/try/*.whl --compile
+
+# The crates that are published, and what else is compiled for other systems.
+CRATES := $(addprefix -p haltere-,units queue congestion transport plan sim)
+TARGETS := aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-pc-windows-msvc x86_64-pc-windows-gnu
+
+cross: need-cargo ## The published crates and the extension, checked for other systems: Linux on ARM, macOS, Windows, browsers (needs rustup; 15 minutes)
+	rustup target add wasm32-unknown-unknown $(TARGETS)
+	cargo check --quiet --target wasm32-unknown-unknown $(CRATES)
+	@for target in $(TARGETS); do \
+	  echo "$$target"; PYO3_CROSS=1 PYO3_CROSS_PYTHON_VERSION=3.11 cargo check --quiet --target "$$target" $(CRATES) -p haltere-python; done
+
+crates: need-cargo ## The published crates as packages, compiled outside of the workspace
+	cargo package --quiet --allow-dirty $(CRATES)
 
 LABS_RUN = --labs "$(CARGO_TARGET_DIR)/labs"
 
