@@ -66,7 +66,7 @@ def _taken(one: re.Match[str], path: Path) -> str:
 
 
 def script(text: str, kind: str = "", name: str = "") -> str:
-    """A script in the page. It ends at the first `</script`, wherever that stands."""
+    """A script in the page. It ends at the first `</script`, wherever that is."""
     safe = text.replace("</script", r"<\/script").replace("<!--", r"<\!--")
     return "<script" + (f' type="{kind}"' if kind else "") + (f' id="{name}"' if name else "") + f">{safe}</script>"
 
