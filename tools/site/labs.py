@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ MOST_S = 1800
 def pages(docs: Path, work: Path) -> Iterator[None]:
     """The folder ``labs`` in the documents. The notebooks run in ``work``, whose finished runs are not repeated."""
     to = docs / "labs"
+    shutil.rmtree(to, ignore_errors=True)  # of a build that was killed
     to.mkdir()
     try:
         for place, name in enumerate(course.LABS, 1):
@@ -31,9 +33,7 @@ def pages(docs: Path, work: Path) -> Iterator[None]:
             (to / f"{page}.md").write_text(_executed(course.find(name), work / page, to), encoding="utf-8")
         yield
     finally:
-        for one in to.iterdir():
-            one.unlink()
-        to.rmdir()
+        shutil.rmtree(to)
 
 
 def _executed(lab: course.Lab, work: Path, to: Path) -> str:

@@ -71,7 +71,9 @@ def check(words: Sequence[str]) -> None:
     from ..runs.store import need
 
     if _command(words) in LINUX and sys.platform != "linux":
-        raise InputError(f"{_command(words)}: system must be Linux, got {sys.platform}; the simulator, reports and the playground run here")
+        raise InputError(
+            f"{_command(words)}: system must be Linux, got {sys.platform}; the simulator, reports and the playground run here"
+        )
     if (command := _command(words)) in DRAWS:
         need("matplotlib", "report", command)
 
