@@ -174,6 +174,30 @@ def test_validate_takes_the_references_of_the_package(tmp_path: Path) -> None:
     assert "goodput" in done.stdout
 
 
+@pytest.mark.slow
+def test_a_lab_is_executed_for_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("nbclient", "ipykernel"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is missing: pip install 'haltere[site]'")
+    labs = tool("site/labs.py")
+    text = (
+        "# A lab\n\n```sh\nhaltere list queues\n```\n\n```python\nimport haltere\nhaltere.Scenario.load('small.toml')\n```\n"
+        "\nThe end.\n"
+    )
+    lab = labs.course.find("bufferbloat")
+    monkeypatch.setattr(type(lab), "text", text)
+    monkeypatch.setattr(labs.course, "LABS", ("bufferbloat",))
+    docs, work = tmp_path / "docs", tmp_path / "work"
+    (work / "1-bufferbloat").mkdir(parents=True)
+    (work / "1-bufferbloat" / "small.toml").write_text(SMALL)
+    docs.mkdir()
+    with labs.pages(docs, work):
+        page = (docs / "labs" / "1-bufferbloat.md").read_text()
+    assert page.startswith("# A lab") and page.rstrip().endswith("The end.") and not (docs / "labs").exists()
+    assert "```sh\nhaltere list queues\n```" in page and "fq_codel" in page.partition("```text\n")[2]
+    assert "```{raw} html" in page and "<svg" in page and "\x1b" not in page
+
+
 def test_every_file_names_the_same_version() -> None:
     assert not tool("release/versions.py").faults(ROOT, release=False)
 

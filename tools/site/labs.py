@@ -41,13 +41,11 @@ def _executed(lab: course.Lab, work: Path, to: Path) -> str:
     work.mkdir(parents=True, exist_ok=True)
     (work / lab.template.path.name).write_text(lab.template.text, encoding="utf-8")
     notebook = nbformat.reads(lab.notebook(), as_version=4)
-    # The command is that of this interpreter.
+    # The command is that of this interpreter, and prints without colours.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    os.environ["PATH"], before = path, os.environ.get("PATH", "")
-    try:
-        nbclient.NotebookClient(notebook, timeout=MOST_S, resources={"metadata": {"path": str(work)}}).execute()
-    finally:
-        os.environ["PATH"] = before
+    environment = {**os.environ, "PATH": path, "NO_COLOR": "1"}
+    client = nbclient.NotebookClient(notebook, timeout=MOST_S, resources={"metadata": {"path": str(work)}})
+    client.execute(env=environment)
     parts = []
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "markdown":
