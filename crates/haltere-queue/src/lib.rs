@@ -34,16 +34,14 @@
 //! let link = LinkContext { rate: Some(Rate::from_mbps(6)), ..LinkContext::default() };
 //! let mut queue = Queue::new(&codel, &link)?;
 //! let mut fate = Count(0);
-//! // In 100 ms nothing is dropped, however long the queue. Then CoDel drops more and more.
-//! for (until, dropped) in [(100, 0..1), (1000, 10..100)] {
-//!     for ms in until - 100..until {
-//!         let now = Time::ZERO + Dur::from_ms(ms);
-//!         queue.enqueue(now, Packet(1514), &mut fate);
-//!         queue.enqueue(now, Packet(1514), &mut fate);
-//!         queue.dequeue(now, &mut fate);
-//!     }
-//!     assert!(dropped.contains(&fate.0));
+//! for ms in 0..1000 {
+//!     let now = Time::ZERO + Dur::from_ms(ms);
+//!     queue.enqueue(now, Packet(1514), &mut fate);
+//!     queue.enqueue(now, Packet(1514), &mut fate);
+//!     queue.dequeue(now, &mut fate);
+//!     assert!(ms >= 100 || fate.0 == 0); // packets may wait for an interval
 //! }
+//! assert!((10..50).contains(&fate.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
