@@ -5,6 +5,7 @@
     ...
 
 The cell shows the tables of the report. The variable ``results`` holds the results, or the name after ``--as``.
+:func:`live` shows the playground in a cell.
 """
 
 from __future__ import annotations
@@ -18,7 +19,25 @@ from .api import Scenario, parse_setting
 from .errors import HaltereError, InputError
 
 if TYPE_CHECKING:
+    from .play.widget import Playground
     from .runs.results import Results
+
+
+def live(*scenarios: Scenario, height: int = 720) -> Playground:
+    """The playground in a cell, with one experiment or two, else with its presets. What is changed on the page is in its ``scenarios``."""
+    try:
+        from .play.widget import Playground
+    except ImportError as error:
+        raise InputError(f"live: {error.name} must be installed: pip install 'haltere[notebook]'") from None
+    from .limits import PLAYGROUND
+    from .play.protocol import Refused
+
+    if len(scenarios) > PLAYGROUND["setups"]:
+        raise InputError(f"live: scenarios must be at most {PLAYGROUND['setups']}, got {len(scenarios)}")
+    try:
+        return Playground([one.to_dict() for one in scenarios], height=height)
+    except Refused as error:
+        raise InputError(f"live: {error.text}") from None
 
 
 class _Line(argparse.ArgumentParser):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import json
@@ -14,11 +13,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -511,61 +508,6 @@ def test_an_experiment_file_is_a_regular_file_of_limited_size(tmp_path: Path) ->
     }.items():
         done = shell(f"haltere run {name}", tmp_path)
         assert done.returncode == 2 and rule in one_line(done)
-
-
-# -- the playground -------------------------------------------------------------------------------------------------------
-
-DUMBBELL = {"pairs": 1, "access": {"rate": "1Gbit", "delay": "1ms"}, "bottleneck": {"rate": "10Mbit", "delay": "5ms"}}
-
-
-@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x.trace"])
-@pytest.mark.parametrize("kind", ["trace", "trace table", "sizes"])
-def test_a_page_cannot_name_a_file(kind: str, path: str) -> None:
-    from haltere.play.protocol import Refused, experiment_of
-
-    bulk: dict[str, Any] = {"kind": "bulk", "pairs": [1]}
-    bottleneck: dict[str, Any] = dict(DUMBBELL["bottleneck"])  # type: ignore[call-overload]
-    if kind == "sizes":
-        bulk = {"kind": "poisson", "pairs": [1], "load": 0.5, "sizes": {"kind": "file", "file": path}}
-    else:
-        bottleneck["trace"] = path if kind == "trace" else {"file": path}
-    experiment = {
-        "title": "x",
-        "duration": "1s",
-        "topology": {"dumbbell": {**DUMBBELL, "bottleneck": bottleneck}},
-        "traffic": [bulk],
-    }
-    with pytest.raises(Refused, match="must be left out in the playground, which reads no files") as caught:
-        experiment_of(experiment)
-    assert caught.value.at.rsplit(".", 1)[-1] in ("trace", "file")
-
-
-def test_the_playground_reads_experiments_off_its_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    from haltere.play import session
-
-    threads: list[int] = []
-    told: list[dict[str, Any]] = []
-
-    async def tell(what: dict[str, Any]) -> None:
-        told.append(what)
-
-    real = session.experiment_of
-
-    def experiment_of(*given: Any) -> Any:
-        threads.append(threading.get_ident())
-        return real(*given)
-
-    monkeypatch.setattr(session, "experiment_of", experiment_of)
-    experiment = {
-        "title": "x",
-        "duration": "1s",
-        "topology": {"dumbbell": DUMBBELL},
-        "traffic": [{"kind": "bulk", "pairs": [1]}],
-    }
-    for do in ("check", "export"):
-        asyncio.run(session.Session(tell).take(json.dumps({"do": do, "experiment": experiment, "setup": 0})))
-    assert [one["tell"] for one in told] == ["checked", "exported"]
-    assert len(threads) == 2 and threading.get_ident() not in threads
 
 
 # -- special files, and Ctrl-C --------------------------------------------------------------------------------------------

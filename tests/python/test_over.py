@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dictionary
@@ -15,7 +16,7 @@ from conftest import ROOT, SMALL, haltere
 from haltere import Scenario
 from haltere.analysis import facts
 from haltere.errors import InputError
-from haltere.report import figures, over, overview
+from haltere.report import figures, over, overview, plot
 from haltere.runs.results import Results
 from haltere.runs.tables import ROWS
 
@@ -81,6 +82,7 @@ def test_the_command_draws_a_value_over_axes(swept: Results) -> None:
         (over.Ask("flow", by="queue", kind="box"), "bars"),
         (over.Ask("links.mean_queue_packets", x="pairs", kind="bar"), "bars"),
         (over.Ask("utilisation.left>right", x="pairs", by="queue"), "line"),
+        (over.Ask("goodput", x="ping_p95", by="queue", facet="rate", kind="ellipse"), "path"),
     ],
 )
 def test_every_kind_is_drawn(swept: Results, tmp_path: Path, ask: over.Ask, kind: str) -> None:
@@ -88,6 +90,17 @@ def test_every_kind_is_drawn(swept: Results, tmp_path: Path, ask: over.Ask, kind
     panel = spec(paths)["panels"][0]
     assert "heat" in panel if kind == "heat" else kind in {one["kind"] for one in panel["series"]}
     assert caption.endswith(".") and paths[2].read_text().lstrip().startswith("<?xml")
+
+
+def test_an_ellipse_is_of_one_standard_deviation(swept: Results, tmp_path: Path) -> None:
+    _, paths = over.draw(over.Data([swept]), over.Ask("goodput", by="queue", kind="ellipse"), tmp_path / "ellipse")
+    (panel,) = spec(paths)["panels"]
+    assert (panel["x"]["label"], panel["y"]["label"]) == ("ping: median (ms)", "goodput of all flows (Mbit/s)")
+    dots, ellipse = (one for one in panel["series"] if one["colour"] == plot.PALETTE[0].lower())
+    assert len(dots["x"]) == 12, "two rates, three limits, two seeds"
+    for axis in "xy":
+        reach = (max(ellipse[axis]) - min(ellipse[axis])) / 2
+        assert reach == pytest.approx(np.std(dots[axis], ddof=1), rel=0.01)
 
 
 def test_flow_completion_times_by_size(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
-"""The playground with mechanisms from outside the tree: only those that whoever started it named."""
+"""What a page of the playground may name: of mechanisms from outside the tree those that whoever started it named, and no file."""
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from websockets.asyncio.client import ClientConnection
 import browsing
 from conftest import haltere
 from haltere.errors import InputError
+from haltere.play import session
 from haltere.play.protocol import Refused, experiment_of, opened
 from haltere.play.server import Playground
 from playing import EXPERIMENT, hear, start, talk, with_bottleneck
@@ -158,3 +161,36 @@ def test_the_page_offers_what_was_allowed(folder: Path) -> None:
     with browsing.served_at(folder, "--allow", FIXED, "--allow", FIFO) as address, browsing.page_of(address) as page:
         for kind in (FIXED, FIFO):
             browsing.wait(page, f"[...document.querySelectorAll('option')].some((one) => one.value === '{kind}')")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x.trace"])
+@pytest.mark.parametrize("kind", ["trace", "trace table", "sizes"])
+def test_a_page_cannot_name_a_file(kind: str, path: str) -> None:
+    experiment = with_bottleneck(**({} if kind == "sizes" else {"trace": path if kind == "trace" else {"file": path}}))
+    if kind == "sizes":
+        experiment["traffic"] = [
+            {"kind": "poisson", "pairs": [1], "load": 0.5, "sizes": {"kind": "file", "file": path}}
+        ]
+    with pytest.raises(Refused, match="must be left out in the playground, which reads no files") as caught:
+        experiment_of(experiment)
+    assert caught.value.at.rsplit(".", 1)[-1] in ("trace", "file")
+
+
+def test_the_playground_reads_experiments_off_its_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    told: list[dict[str, Any]] = []
+
+    async def tell(what: dict[str, Any]) -> None:
+        told.append(what)
+
+    real = session.experiment_of
+
+    def experiment_of(*given: Any) -> Any:
+        threads.append(threading.get_ident())
+        return real(*given)
+
+    monkeypatch.setattr(session, "experiment_of", experiment_of)
+    for do in ("check", "export"):
+        asyncio.run(session.Session(tell).take(json.dumps({"do": do, "experiment": EXPERIMENT, "setup": 0})))
+    assert [one["tell"] for one in told] == ["checked", "exported"]
+    assert len(threads) == 2 and threading.get_ident() not in threads

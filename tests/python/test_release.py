@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from conftest import ROOT, haltere
+from conftest import ROOT, SMALL, haltere
 from haltere import data
 from haltere.worlds.kernel import build
 
@@ -131,10 +131,71 @@ def test_an_installed_package_builds_kernels_from_a_copy(tmp_path: Path, monkeyp
     assert (copy / "bpf/loader.c").stat().st_mtime_ns == before, "cargo would compile it again"
 
 
+#: Modules and functions of Python that another system lacks.
+ELSEWHERE = """
+import os, sys, sysconfig
+sysconfig.get_config_vars()  # of this system
+sys.platform = "other"
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"):
+    sys.modules[name] = None
+for name in ("geteuid", "getuid", "uname", "sched_getaffinity", "killpg", "fork"):
+    delattr(os, name)
+from haltere.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["--help"], 0, "compare-worlds"),
+        (["list", "queues"], 0, "fq_codel"),
+        (["run", "small.toml", "--seeds", "1", "--out", "results", "--jobs", "1"], 0, "goodput"),
+        (["report", "results"], 0, "report.html"),
+        (["kernel", "list"], 2, "kernel: system must be Linux, got other"),
+        (["router", "--left", "a", "--right", "b"], 2, "router: system must be Linux, got other"),
+        (["shell", "small.toml"], 2, "shell: system must be Linux, got other"),
+    ],
+)
+def test_what_needs_linux_is_refused_in_one_line_elsewhere(
+    tmp_path_factory: pytest.TempPathFactory, words: list[str], status: int, said: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    (folder / "small.toml").write_text(SMALL)
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE, *words], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n") if status else 1) == (status, 1), done.stderr
+    assert said in (done.stderr if status else done.stdout)
+
+
 def test_validate_takes_the_references_of_the_package(tmp_path: Path) -> None:
     done = haltere("validate", "--only", "^A_codel_F2$", "--seeds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "goodput" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_lab_is_executed_for_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("nbclient", "ipykernel"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is missing: pip install 'haltere[site]'")
+    labs = tool("site/labs.py")
+    text = (
+        "# A lab\n\n```sh\nhaltere list queues\n```\n\n```python\nimport haltere\nhaltere.Scenario.load('small.toml')\n```\n"
+        "\nThe end.\n"
+    )
+    lab = labs.course.find("bufferbloat")
+    monkeypatch.setattr(type(lab), "text", text)
+    monkeypatch.setattr(labs.course, "LABS", ("bufferbloat",))
+    docs, work = tmp_path / "docs", tmp_path / "work"
+    (work / "1-bufferbloat").mkdir(parents=True)
+    (work / "1-bufferbloat" / "small.toml").write_text(SMALL)
+    docs.mkdir()
+    with labs.pages(docs, work):
+        page = (docs / "labs" / "1-bufferbloat.md").read_text()
+    assert page.startswith("# A lab") and page.rstrip().endswith("The end.") and not (docs / "labs").exists()
+    assert "```sh\nhaltere list queues\n```" in page and "fq_codel" in page.partition("```text\n")[2]
+    assert "```{raw} html" in page and "<svg" in page and "\x1b" not in page
 
 
 def test_every_file_names_the_same_version() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conftest import SMALL, haltere
-from haltere import Scenario, load
+from haltere import Scenario, formats, load
 from haltere.analysis import measures
 from haltere.errors import InputError
 from haltere.report import explore, timeline
@@ -33,6 +33,21 @@ def test_the_command_draws_one_page(sampled: Results) -> None:
     assert [Path(line).name for line in lines[:2]] == ["timeline-0-2.png", "timeline-0-2.pdf"]
     assert all(Path(line).stat().st_size > 10_000 for line in lines[:2])
     assert "seed 2" in lines[2] and "warm-up" in lines[2]
+
+
+def test_curves_of_another_tool_are_drawn_beside(sampled: Results, tmp_path: Path) -> None:
+    stem = tmp_path / "beside"
+    files = [*formats.write("flent", sampled, tmp_path)[1:], *formats.write("iperf3", sampled, tmp_path)[:1]]
+    explore.draw(sampled, seed=1, stem=stem, beside=files)
+    panels = {one["title"]: one["series"] for one in json.loads(stem.with_suffix(".json").read_text())["panels"]}
+    drawn = {one["name"]: one for one in panels["Throughput"] if one.get("dash") and "capacity" not in one["name"]}
+    assert {name.split(":")[0] for name in drawn} == {files[0].name, f"{files[1].name} 1"}
+    wanted = next(one for one in formats.curves(files[1]))
+    assert drawn[f"{files[1].name} 1"]["y"] == pytest.approx(wanted.values, rel=1e-4)
+    other = {"intervals": [{"streams": []}]}
+    (tmp_path / "none.json").write_text(json.dumps(other))
+    with pytest.raises(InputError, match=r"none\.json: file must have a curve in Mbit/s or ms"):
+        explore.draw(sampled, beside=[tmp_path / "none.json"])
 
 
 def test_the_stack_is_what_the_flows_received(sampled: Results) -> None:

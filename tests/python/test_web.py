@@ -17,10 +17,11 @@ import pytest
 
 from browsing import build, hosted, program, web_folder
 from conftest import ROOT, SMALL
+from firefox import firefox
 from haltere import Scenario, _core, templates
 from haltere.analysis import metrics, stats
 from haltere.analysis.measures import by_point
-from haltere.play import browser
+from haltere.play import browser, bundle
 
 WEB = ROOT / "python" / "haltere" / "play" / "web"
 #: Ten experiments, each at its first point: every kind of traffic and of topology that an example has.
@@ -59,7 +60,7 @@ def is_foreign(url: str) -> bool:
 def called(page: Any, file: str, call: str) -> Any:
     """What an expression gives that may use all that a script of the page exports."""
     path = (WEB / file).resolve()
-    return page.evaluate(f"(() => {{ {build.bundle(path)} const own = {build._variable(path)}; return {call}; }})()")
+    return page.evaluate(f"(() => {{ {bundle.bundle(path)} const own = {bundle.variable(path)}; return {call}; }})()")
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,7 @@ def test_a_link_holds_the_file_in_python_and_on_the_page(blank: Any) -> None:
     text = SMALL + "# Größe: 5 µs\n"
     made = browser.fragment(text)
     path = (ROOT / "python/haltere/play/page/share.js").resolve()
-    script = f"async (packed) => {{ {build.bundle(path)} return [await page_share.unpack(packed), await page_share.unpack(await page_share.pack({json.dumps(text)}))]; }}"
+    script = f"async (packed) => {{ {bundle.bundle(path)} return [await page_share.unpack(packed), await page_share.unpack(await page_share.pack({json.dumps(text)}))]; }}"
     assert blank.evaluate(script, made.removeprefix("#file=")) == [text, text]
 
 
@@ -241,14 +242,34 @@ def wait(page: Any, expression: str) -> None:
 SHOWN = "document.querySelector('#digest').textContent"
 
 
+def addresses(folder: Path, address: str) -> Iterator[tuple[str, str, str]]:
+    """Ten experiments, each with the address of its page, of a file and of a server in turn, and its digest."""
+    for place, name in enumerate(TEN):
+        page = (folder / "index.html").as_uri() if place % 2 else address + "index.html"
+        native = _core.run(_core.Scenario.from_toml(templates.find(name).text, name).points()[0][1], 1).digest()
+        yield name, f"{page}#example={name}", native
+
+
+READY = f"{SHOWN} && !document.querySelector('#digested').hidden"
+
+
 @pytest.mark.slow
 def test_ten_digests_in_chromium_from_a_file_and_from_a_server(folder: Path) -> None:
     with hosted(folder) as address, chromium() as page:
-        for place, name in enumerate(TEN):
+        for name, where, native in addresses(folder, address):
             page.goto("about:blank")
-            page.goto(f"{(folder / 'index.html').as_uri() if place % 2 else address + 'index.html'}#example={name}")
-            native = _core.run(_core.Scenario.from_toml(templates.find(name).text, name).points()[0][1], 1).digest()
-            wait(page, f"{SHOWN} && !document.querySelector('#digested').hidden")
+            page.goto(where)
+            wait(page, READY)
+            assert page.evaluate(SHOWN) == native, name
+
+
+@pytest.mark.slow
+def test_ten_digests_in_firefox_from_a_file_and_from_a_server(folder: Path, tmp_path: Path) -> None:
+    with hosted(folder) as address, firefox(tmp_path) as page:
+        for name, where, native in addresses(folder, address):
+            page.goto("about:blank")
+            page.goto(where)
+            page.wait(READY)
             assert page.evaluate(SHOWN) == native, name
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tools" / "reliability"))
 from locked import locked  # noqa: E402
 
 #: Licences of Python packages beside those of crates: none asks for more than a notice, or for more than its own files as they are.
-PYTHON = {"BSD-3-Clause", "PSF-2.0", "MPL-2.0", "0BSD", "MIT-CMU", "MIT-0"}
+PYTHON = {"BSD-3-Clause", "PSF-2.0", "MPL-2.0", "0BSD", "MIT-CMU", "MIT-0", "ISC"}
 #: Packages whose metadata names no licence; their licence files do.
 STATED = {"pyftpdlib": "MIT"}
 #: Another licence, of what work on Haltere needs and no user gets.
@@ -29,7 +29,7 @@ TOOLS_ALONE = {"codespell": "GPL-2.0-only", "flent": "GNU GPLv3"}
 WORDS = {
     "apache": "Apache-2.0", "apache 2.0": "Apache-2.0", "apache license 2.0": "Apache-2.0", "apache license, version 2.0": "Apache-2.0",
     "apache software license": "Apache-2.0", "bsd": "BSD-3-Clause", "bsd license": "BSD-3-Clause", "bsd 3-clause": "BSD-3-Clause",
-    "mit license": "MIT", "the mit license": "MIT", "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0", "psf": "PSF-2.0",
+    "isc license (iscl)": "ISC", "mit license": "MIT", "the mit license": "MIT", "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0", "psf": "PSF-2.0",
     "python software foundation license": "PSF-2.0", "gnu general public license v2 (gplv2)": "GPL-2.0-only",
 }  # fmt: skip
 

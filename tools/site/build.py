@@ -1,6 +1,7 @@
-"""Builds the site: `python tools/site/build.py FOLDER [--rust] [--browser PAGE]`. Every warning is an error, and no page may ask another server.
+"""Builds the site: `python tools/site/build.py FOLDER [--rust] [--labs FOLDER] [--browser PAGE]`. Every warning is an error, and no page may ask another server.
 
-With ``--rust`` the documents of the crates are in the folder ``rust`` of the site. With ``--browser`` the page that `make web` wrote is in the
+With ``--rust`` the documents of the crates are in the folder ``rust`` of the site. With ``--labs`` the course's labs are there with what their
+notebooks show. With ``--browser`` the page that `make web` wrote is in the
 folder ``browser``, and each example, its picture in the gallery and each whole experiment in a document opens it.
 """
 
@@ -132,11 +133,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Builds the site from the documents.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rust", action="store_true", help="with the documents of the crates (cargo doc)")
+    parser.add_argument("--labs", type=Path, metavar="FOLDER", help="with the course's labs, executed in that folder")
     parser.add_argument("--browser", type=Path, metavar="PAGE", help="the folder that `make web` wrote")
     given = parser.parse_args(arguments)
     to = given.folder.resolve()
     shutil.rmtree(to, ignore_errors=True)
-    pages(to)
+    if given.labs:
+        import labs
+
+        with labs.pages(ROOT / "docs", given.labs.resolve()):
+            pages(to)
+    else:
+        pages(to)
     if given.browser:
         runs(to, given.browser)
     if given.rust:

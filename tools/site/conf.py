@@ -43,6 +43,9 @@ templates_path: list[str] = []
 #: Pages that list a folder: the folder's other pages become their children in the navigation.
 LISTS = {"docs/reference/README", "docs/decisions/README"}
 
+#: The executed labs, if the build wrote them.
+LABS = ROOT / "docs" / "labs"
+
 
 def is_page(path: Path) -> bool:
     """Whether a file is a page of the site."""
@@ -54,6 +57,11 @@ def is_page(path: Path) -> bool:
 
 def with_children(app: Any, name: str, source: list[str]) -> None:
     """Adds the navigation of a folder to the page that lists it. A reference page is listed under its registry."""
+    if name == "docs/course" and LABS.is_dir():
+        pages = sorted(path.stem for path in LABS.glob("*.md"))
+        for page in pages:
+            source[0] = source[0].replace(f"| `{page}` |", f"| [{page}](labs/{page}.md) |")
+        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(f"labs/{page}" for page in pages) + "\n```\n"
     if name in LISTS:
         pages = sorted(path.stem for path in (ROOT / name).parent.glob("*.md") if path.stem != "README")
         named = [re.sub(r"^([a-z]+)-(\w+)$", r"\1: \2 <\g<0>>", page) for page in pages]

@@ -10,20 +10,18 @@ from __future__ import annotations
 import argparse
 import base64
 import gzip
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from haltere.play import bundle
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAY = ROOT / "python" / "haltere" / "play"
-ASSETS = ROOT / "python" / "haltere" / "assets"
+WEB = bundle.HERE / "web"
 TARGET = "wasm32-unknown-unknown"
 #: What the module may weigh, packed.
 MOST_BYTES = 1_500_000
@@ -72,55 +70,6 @@ def module(found: Toolchain) -> bytes:
     return (target / TARGET / "browser" / "haltere_web.wasm").read_bytes()
 
 
-_IMPORT = re.compile(r'^import (?:\* as (?P<all>\w+)|\{(?P<names>[^}]+)\}) from "(?P<file>[^"]+)";\n', re.M)
-_NAME = re.compile(r"^export (?:async )?(?:const|let|function|class) (\w+)", re.M)
-
-
-def bundle(start: Path, instead: Mapping[Path, Path] | None = None) -> str:
-    """One plain script of a module and those that it imports, as pages of files may load no modules.
-
-    Each module becomes a function that gives what it exports. Only the forms of import and export that the page uses are known.
-    ``instead``: modules that others take the place of.
-    """
-    other = instead or {}
-    done: dict[Path, str] = {}
-
-    def found(path: Path, one: re.Match[str]) -> Path:
-        named = (path.parent / one["file"]).resolve()
-        return other.get(named, named)
-
-    def add(path: Path) -> None:
-        if path in done:
-            return
-        done[path] = ""  # a circle would end here, and its names would be unknown when they are used
-        text = path.read_text(encoding="utf-8")
-        own = _NAME.findall(text)
-        for one in _IMPORT.finditer(text):
-            add(found(path, one))
-        text = _IMPORT.sub(lambda one: _taken(one, found(path, one)), text)
-        text = re.sub(r"^export (?=async |const |let |function |class )", "", text, flags=re.M)
-        left = re.search(r"^(?:import|export)\b.*$", text, re.M)
-        if left:
-            raise SystemExit(f"{path}: import or export must be one that the bundler knows, got `{left[0]}`")
-        del done[path]  # after those that it imports
-        done[path] = f"const {_variable(path)} = (() => {{\n{text}\nreturn {{ {', '.join(own)} }};\n}})();\n"
-
-    add(start.resolve())
-    return '"use strict";\n' + "".join(done.values())
-
-
-def _variable(path: Path) -> str:
-    return f"{path.parent.name}_{path.stem}".replace("-", "_")
-
-
-def _taken(one: re.Match[str], path: Path) -> str:
-    source = _variable(path)
-    if one["all"]:
-        return f"const {one['all']} = {source};\n"
-    names = ", ".join(name.strip().replace(" as ", ": ") for name in one["names"].split(","))
-    return f"const {{ {names} }} = {source};\n"
-
-
 def examples() -> dict[str, list[dict[str, str]]]:
     """The experiments of `haltere new`, by subject."""
     from haltere import templates
@@ -134,52 +83,23 @@ def examples() -> dict[str, list[dict[str, str]]]:
     return out
 
 
-def hello() -> dict[str, Any]:
-    """What the playground needs to begin, beside the schema."""
-    from haltere.limits import PLAYGROUND
-    from haltere.play import courses, presets
-
-    return {"most": PLAYGROUND, "presets": presets.listed(), "courses": courses.listed()}
-
-
-def _script(text: str, kind: str = "", name: str = "") -> str:
-    """A script in the page. It ends at the first `</script`, wherever that stands."""
-    safe = text.replace("</script", r"<\/script").replace("<!--", r"<\!--")
-    return "<script" + (f' type="{kind}"' if kind else "") + (f' id="{name}"' if name else "") + f">{safe}</script>"
-
-
-def _data(name: str, value: Any) -> str:
-    return f'<script type="application/json" id="{name}">{json.dumps(value).replace("<", chr(92) + "u003c")}</script>'
-
-
 def pages() -> dict[str, str]:
     """The pages by name, each with its styles and scripts in it."""
-    web, own = PLAY / "web", PLAY / "page"
-    read = lambda path: path.read_text(encoding="utf-8")  # noqa: E731
-    plot = _script(read(ASSETS / "uplot.min.js"))
-    styles = read(ASSETS / "uplot.min.css") + read(own / "page.css")
     made = [
-        _data("examples", examples()),
-        _script(bundle(web / "worker.js"), "text/plain", "worker"),
-        plot,
-        _script(bundle(web / "lab.js")),
+        bundle.data("examples", examples()),
+        bundle.script(bundle.bundle(WEB / "worker.js"), "text/plain", "worker"),
+        bundle.script(bundle.read(bundle.ASSETS / "uplot.min.js")),
+        bundle.script(bundle.bundle(WEB / "lab.js")),
     ]
-    lab = read(web / "index.html").replace("<!-- styles -->", f"<style>{styles}{read(web / 'lab.css')}</style>")
-    live = [
-        _data("hello", hello()),
-        _script(bundle(web / "player.js"), "text/plain", "worker"),
-        plot,
-        _script(bundle(own / "main.js", {own / "talk.js": web / "talk.js"})),
-    ]
+    lab = bundle.read(WEB / "index.html").replace(
+        "<!-- styles -->", f"<style>{bundle.styles()}{bundle.read(WEB / 'lab.css')}</style>"
+    )
     shared = (
         "The link has the whole set-up, in the part after <code>#</code>, which browsers send to nobody. "
         "It opens in any browser, and with <code>haltere play 'LINK'</code>."
     )
-    play = re.sub(r"<link rel=\"stylesheet\"[^>]*>\n|<script src=[^>]*></script>\n", "", read(own / "index.html"))
-    play = re.sub(r"(?<=<p>)The link has the whole set-up.*?(?=</p>)", shared, play)
-    play = play.replace("</head>", f"<style>{styles}</style>\n</head>").replace(
-        "</body>", "\n".join(live) + "\n</body>"
-    )
+    worker = bundle.script(bundle.bundle(WEB / "player.js"), "text/plain", "worker")
+    play = bundle.playground(WEB / "talk.js", shared, [bundle.data("hello", bundle.hello()), worker])
     return {"index.html": lab.replace("<!-- scripts -->", "\n".join(made)), "play.html": play}
 
 
@@ -193,7 +113,7 @@ def write(to: Path, compiled: bytes) -> int:
     for name, text in pages().items():
         (to / name).write_text(text, encoding="utf-8")
     for name in ("uplot.LICENSE",):
-        shutil.copy(ASSETS / name, to / name)
+        shutil.copy(bundle.ASSETS / name, to / name)
     return len(packed)
 
 

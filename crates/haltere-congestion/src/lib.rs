@@ -5,7 +5,27 @@
 //! encoding of sequence numbers nor the world. Loss recovery (RACK-TLP, PRR) belongs to the transport: it asks for one
 //! reduction per episode.
 //!
-//! Each control is one file, and one line in the registry below.
+//! Each control is one file, and one line in the registry below. CUBIC in a stack of your own:
+//!
+//! ```
+//! use haltere_congestion::{AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, SenderContext};
+//! use haltere_units::{Dur, Time};
+//!
+//! let sender = SenderContext::default(); // segments of 1448 bytes, ten in the initial window
+//! let mut cubic = Control::new(&CongestionParams::default_of("cubic").unwrap(), &sender)?;
+//! let mut now = Time::ZERO;
+//! for _ in 0..10 {
+//!     now += Dur::from_ms(1);
+//!     let mut ack = AckEvent::at(now); // of one segment; the window was what limited the sender
+//!     (ack.acked, ack.delivered, ack.cwnd_limited) = (sender.mss, sender.mss, true);
+//!     (ack.rtt, ack.srtt, ack.min_rtt) = (Some(Dur::from_ms(20)), Dur::from_ms(20), Dur::from_ms(20));
+//!     cubic.on_ack(&ack);
+//! }
+//! assert_eq!(cubic.cwnd(), sender.mss * 20); // slow start
+//! cubic.on_loss(&LossEvent::at(now, LossKind::Loss));
+//! assert_eq!(cubic.ssthresh(), sender.mss * 14); // beta is 0.7
+//! # Ok::<(), haltere_units::ParamError>(())
+//! ```
 
 #![no_std]
 extern crate alloc;

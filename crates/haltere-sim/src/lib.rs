@@ -3,6 +3,26 @@
 //!
 //! A run is a function of the plan: the same plan gives the same record, byte for byte, on every machine.
 //!
+//! ```
+//! use haltere_congestion::CongestionParams;
+//! use haltere_plan::Plan;
+//! use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, TcpPlan};
+//! use haltere_queue::QueueParams;
+//! use haltere_transport::TcpParams;
+//! use haltere_units::{Dur, Rate, Time};
+//! use std::sync::Arc;
+//!
+//! let queue = QueueParams::default_of("fq_codel").unwrap();
+//! let link = |from, to| LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(10), queue.clone());
+//! let bbr = CongestionParams::default_of("bbr").unwrap();
+//! let tcp = TcpPlan::alike(Arc::new(bbr), Arc::new(TcpParams::default()));
+//! let flow = FlowPlan::new("bulk1", 0, 1, AppPlan::Bulk(BulkPlan { tcp, bytes: None }));
+//! let plan = Plan::new(Plan::node_names(2), vec![link(0, 1), link(1, 0)], vec![flow], Time::ZERO + Dur::from_secs(10));
+//! let record = haltere_sim::run(&plan, &haltere_sim::RunControl::default())?;
+//! assert!(record.flows[0].received > 11_000_000);
+//! # Ok::<(), haltere_sim::RunError>(())
+//! ```
+//!
 //! The path of a packet:
 //!
 //! ```text

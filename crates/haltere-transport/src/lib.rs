@@ -9,32 +9,36 @@
 //! - [`next_timeout()`](Connection::next_timeout): when the timer is due;
 //! - [`write(bytes)`](Connection::write) and [`read(bytes)`](Connection::read): what the application does.
 //!
+//! Two endpoints in a world of events of your own, 10 ms apart:
+//!
 //! ```
 //! use haltere_congestion::CongestionParams;
 //! use haltere_transport::{Connection, Role, TcpParams};
-//! use haltere_units::{Bytes, Time};
+//! use haltere_units::{Bytes, Dur, Time};
+//! use std::collections::VecDeque;
 //!
-//! let cubic = CongestionParams::default_of("cubic").unwrap();
-//! let mut client = Connection::new(Role::Client, TcpParams::default(), cubic.clone(), 1)?;
-//! let mut server = Connection::new(Role::Server, TcpParams::default(), cubic, 2)?;
-//! let now = Time::ZERO;
-//! client.open(now);
-//! client.write(Bytes::new(1000));
-//! loop {
-//!     let mut idle = true;
-//!     while let Some((segment, ecn)) = client.poll_transmit(now) {
-//!         server.on_segment(now, &segment, ecn);
-//!         idle = false;
+//! let new = |role| Connection::new(role, TcpParams::default(), CongestionParams::default_of("cubic").unwrap(), 1);
+//! let (mut ends, mut flight, mut now) = ([new(Role::Client)?, new(Role::Server)?], VecDeque::new(), Time::ZERO);
+//! ends[0].open(now);
+//! ends[0].write(Bytes::new(20_000));
+//! let mut got = 0;
+//! while got < 20_000 {
+//!     for from in [0, 1] {
+//!         while let Some((segment, ecn)) = ends[from].poll_transmit(now) {
+//!             flight.push_back((now + Dur::from_ms(10), 1 - from, segment, ecn));
+//!         }
 //!     }
-//!     while let Some((segment, ecn)) = server.poll_transmit(now) {
-//!         client.on_segment(now, &segment, ecn);
-//!         idle = false;
+//!     let arrival = flight.front().map(|(at, ..)| *at);
+//!     now = ends.iter().filter_map(Connection::next_timeout).chain(arrival).min().expect("an event");
+//!     if arrival == Some(now) {
+//!         let (_, to, segment, ecn) = flight.pop_front().expect("a segment");
+//!         ends[to].on_segment(now, &segment, ecn);
 //!     }
-//!     if idle {
-//!         break;
-//!     }
+//!     ends.iter_mut().for_each(|end| end.on_timeout(now)); // of those whose time has come
+//!     got += ends[1].read(u64::MAX);
 //! }
-//! assert_eq!(server.read(2000), 1000);
+//! // The handshake, ten segments, and the last four: each begins 20 ms after what was before it.
+//! assert_eq!(now, Time::ZERO + Dur::from_ms(50));
 //! # Ok::<(), haltere_units::ParamError>(())
 //! ```
 //!

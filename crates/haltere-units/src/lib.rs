@@ -5,6 +5,15 @@
 //! and [`Prob`]. Each is written in experiment files as text with its unit (`"5ms"`, `"10Mbit"`,
 //! `"90kB"`), is read exactly (no rounding through floating point: what cannot be represented is an
 //! error) and is printed so that reading it back gives the same value.
+//!
+//! ```
+//! use haltere_units::{Bytes, Dur, Rate};
+//!
+//! let rate: Rate = "10Mbit".parse()?;
+//! assert_eq!(rate.time_for(Bytes::new(1250)), "1ms".parse::<Dur>()?);
+//! assert!("10.5bit".parse::<Rate>().is_err());
+//! # Ok::<(), haltere_units::UnitError>(())
+//! ```
 
 #![no_std]
 extern crate alloc;

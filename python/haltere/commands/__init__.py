@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from ..errors import InputError
 
 __all__ = ["COMMANDS", "check", "modules"]
 
@@ -52,6 +55,9 @@ DRAWS = {
     "attack", "characterize", "classify", "compare-worlds", "correlate", "plot", "report", "reproduce", "search",
 }  # fmt: skip
 
+#: Commands that need Linux's network or its kernel.
+LINUX = {"router", "shell", "exec", "link", "network", "kernel"}
+
 
 def modules(words: Sequence[str]) -> Iterator[Any]:
     """The modules of a command line: that of the command which it names, or all of them."""
@@ -62,9 +68,13 @@ def modules(words: Sequence[str]) -> Iterator[Any]:
 
 
 def check(words: Sequence[str]) -> None:
-    """Refuses a command whose extra is not installed, before it writes anything."""
+    """Refuses a command whose extra is not installed, or that needs another system, before it writes anything."""
     from ..runs.store import need
 
+    if _command(words) in LINUX and sys.platform != "linux":
+        raise InputError(
+            f"{_command(words)}: system must be Linux, got {sys.platform}; the simulator, reports and the playground run here"
+        )
     if (command := _command(words)) in DRAWS:
         need("matplotlib", "report", command)
 

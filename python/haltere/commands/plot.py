@@ -9,12 +9,12 @@ from ..errors import InputError
 from ._common import Commands, figure_look, figure_options
 
 #: Kinds of figures over the axes of a sweep; :mod:`haltere.report.over` draws them.
-_KINDS = ("line", "bar", "heat", "cdf", "box", "size")
+_KINDS = ("line", "bar", "heat", "cdf", "box", "size", "ellipse")
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    to.add("plot", _plot, kind=_KINDS, point=int, seed=int, **figure_options())
+    to.add("plot", _plot, kind=_KINDS, point=int, seed=int, beside="many", **figure_options())
     to.add("report", _report, **figure_options())
 
 
@@ -29,8 +29,8 @@ def _drawn(args: argparse.Namespace) -> int:
         if args.y or over or len(args.results) > 1:
             raise InputError(f"plot: --timeline must go without {', '.join(over) or 'other results and --y'}")
         return _timeline(args)
-    if args.point is not None or args.seed is not None:
-        raise InputError("plot: --point and --seed go with --timeline")
+    if args.point is not None or args.seed is not None or args.beside:
+        raise InputError("plot: --point, --seed and --beside go with --timeline")
     if args.link is not None and (args.y or over or args.out or len(args.results) > 1):
         raise InputError("plot: --link must go with one results directory, and with --timeline or nothing else")
     if args.y:
@@ -52,7 +52,7 @@ def _timeline(args: argparse.Namespace) -> int:
     from ..report import explore
     from ..runs.results import Results
 
-    caption, paths = explore.draw(Results(args.results[0]), args.point, args.seed, args.link, args.out)
+    caption, paths = explore.draw(Results(args.results[0]), args.point, args.seed, args.link, args.out, args.beside)
     print("\n".join([*map(str, paths), caption]))
     return 0
 

@@ -28,8 +28,7 @@ from websockets.http11 import Request, Response
 from .. import _core, catalogue
 from ..errors import InputError
 from ..limits import MOST_BYTES, MOST_PAGES
-from ..limits import PLAYGROUND as MOST
-from . import browser, courses, presets
+from . import browser, bundle
 from .protocol import Refused
 from .session import Session
 
@@ -130,8 +129,7 @@ class Playground:
 
     def _hello(self) -> dict[str, Any]:
         """What a page needs to begin: the schema, the limits, and what may be chosen."""
-        chosen = {"presets": presets.listed(), "courses": courses.listed()}
-        return {"tell": "hello", "version": _core.version, "schema": self._schema, "most": MOST, **chosen}
+        return {"tell": "hello", "version": _core.version, "schema": self._schema, **bundle.hello()}
 
     async def _talk(self, connection: ServerConnection) -> None:
         """One page, from its coming to its going."""

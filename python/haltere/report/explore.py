@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
@@ -28,6 +30,8 @@ Panel = dict[str, Any]
 MOST_FLOWS = MOST_LINES
 # Queues that never held more than this, and more queues than that, are left out.
 MOST_IDLE, MOST_LINKS = 2, 6
+# Curves of another tool in one panel: of more the mean or the sum alone.
+MOST_BESIDE = 3
 # Runs in one page, and numbers of all together: so that the page opens at once.
 MOST_RUNS, MOST_OF_MANY, MOST_NUMBERS = 60, 20, 1_200_000
 
@@ -65,17 +69,20 @@ def draw(
     seed: int | None = None,
     link: str | None = None,
     stem: Path | None = None,
+    beside: Sequence[str | Path] = (),
 ) -> tuple[str, list[Path]]:
     """Draws one run as ``figures/timeline-POINT-SEED``, or at ``stem``; returns its caption and files. ``link``: whose queue; default: the
-    one used most."""
+    one used most. ``beside``: files of flent or iperf3, whose curves are drawn dashed."""
     done = pick(results, point, seed)
     run = Run(results, done)
     flows, chosen = Flows(run), main_link(run, link)
     panels = _panels(run, chosen, 2 * MOST_POINTS, [chosen] if chosen else [])
+    for path in beside:
+        _add_beside(panels, Path(path))
     fig, every = plot.figure(len(panels), 1, width=7.6, height=0.7 + 1.75 * len(panels))
-    shades: dict[str, str] = {}
+    named: dict[str, Artist] = {}
     for axes, panel in zip(every, panels, strict=True):
-        shades |= _drawn(axes, panel)
+        named |= _drawn(axes, panel)
         axes.set_xlim(0, run.experiment.duration_s)
         axes.tick_params(labelbottom=panel is panels[-1])
         for start, end in ((0.0, run.warmup_s), (run.until_s, run.experiment.duration_s)):
@@ -83,8 +90,8 @@ def draw(
                 axes.axvspan(start, end, color="#000000", alpha=0.05, linewidth=0)
     fig.align_ylabels(every)
     with plot.style():
-        handles = [Patch(color=colour, label=name) for name, colour in shades.items()]
-        fig.legend(handles=handles, loc="outside upper center", ncols=plot.fitting(fig, list(shades), 4))
+        handles, names = list(named.values()), list(named)
+        fig.legend(handles, names, loc="outside upper center", ncols=plot.fitting(fig, names, 4))
     suffix = "" if link is None else "-" + "".join(c if c.isalnum() else "-" for c in link)
     paths = plot.save(fig, stem or results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
     parts = [f"One run over time: {results.points[done.point].name}, seed {done.seed}"]
@@ -97,8 +104,41 @@ def draw(
     return "; ".join([*parts, *(["grey: warm-up and cooldown"] if run.warmup_s > 0 else [])]) + ".", paths
 
 
-def _drawn(axes: Axes, panel: Panel) -> dict[str, str]:
-    """Draws a panel for print; returns its names with their colours."""
+#: The panel in which curves of another tool are drawn, by their unit.
+_BESIDE = {"Mbit/s": "Throughput", "ms": "Round-trip time"}
+#: What the names of series end with that flent computes from the others of a file; of each unit the one drawn instead of many.
+_COMPUTED = {"Mbit/s": " sum", "ms": " avg", "": " totals"}
+
+
+def _add_beside(panels: list[Panel], path: Path) -> None:
+    """Adds the curves of another tool's file, dashed. Of many the sums, or the mean, are drawn alone."""
+    from .. import formats
+
+    found = formats.curves(path)
+    used = {one["colour"] for panel in panels for one in panel["series"]}
+    free = [one for one in reversed(plot.SHADES) if one.lower() not in used] or list(plot.SHADES)
+    drawn = 0
+    for unit, title in _BESIDE.items():
+        panel = next((one for one in panels if one["title"].startswith(title)), None)
+        if panel is None:
+            continue
+        some = [one for one in found if one.unit == unit and one.times]
+        single = [one for one in some if not one.name.endswith(tuple(_COMPUTED.values()))]
+        if len(single) > MOST_BESIDE:
+            single = [one for one in some if one.name.endswith(_COMPUTED[unit])] or single
+        for curve in single:
+            x, y = np.array(curve.times), np.array(curve.values)
+            name = curve.name if curve.name.startswith(path.name) else f"{path.name}: {curve.name}"
+            line = {**_line(name, free[drawn % len(free)], x, y, 2 * MOST_POINTS), "dash": True}
+            panel["series"].append(line)
+            panel["y"]["max"] = max(panel["y"]["max"], 1.06 * float(y.max()))
+            drawn += 1
+    if not drawn:
+        raise InputError(f"{path}: file must have a curve in {' or '.join(_BESIDE)} for a panel of this run, got none")
+
+
+def _drawn(axes: Axes, panel: Panel) -> dict[str, Artist]:
+    """Draws a panel for print; returns its names with their signs in the legend."""
     for one in panel["series"]:
         columns = {key: np.array(one[key], dtype=np.float64) for key in ("x", "y", "lo", "hi") if key in one}
         look: Any = {"color": one["colour"], "label": one["name"] or None}
@@ -121,7 +161,13 @@ def _drawn(axes: Axes, panel: Panel) -> dict[str, str]:
     axes.set_ylabel(panel["y"]["label"])
     axes.set_xlabel(panel["x"]["label"])
     axes.set_ylim(0, panel["y"]["max"])
-    return {one["name"]: one["colour"] for one in panel["series"] if one["name"]}
+    return {one["name"]: _sign(one) for one in panel["series"] if one["name"]}
+
+
+def _sign(one: Series) -> Artist:
+    if one["kind"] == "line" and one.get("dash"):
+        return Line2D([], [], color=one["colour"], linestyle="--")
+    return Patch(color=one["colour"])
 
 
 class _Shades(dict[str, str]):

@@ -23,7 +23,7 @@ from ..runs.results import Results
 from . import look, plot
 
 Array = NDArray[np.float64]
-Kind = Literal["line", "bar", "heat", "cdf", "box", "size"]
+Kind = Literal["line", "bar", "heat", "cdf", "box", "size", "ellipse"]
 #: The kinds of figures, each in a few words.
 KINDS: dict[str, str] = {
     "line": "a value against an axis, with intervals",
@@ -32,7 +32,10 @@ KINDS: dict[str, str] = {
     "cdf": "the distribution of every single value",
     "box": "quartiles, with whiskers from the 5th to the 95th percentile",
     "size": "a flow's completion time or slowdown against its size",
+    "ellipse": "a value against another one, --x: a dot a run, and an ellipse of one standard deviation",
 }
+#: What an ellipse is drawn along if --x does not say it.
+_ALONG = "ping_p50"
 #: Panels and lines of one figure.
 MOST_PANELS, MOST_LINES = 12, 8
 
@@ -302,7 +305,7 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
         raise InputError(f"plot: --facet must have at most {MOST_PANELS} values, got {len(facets)}")
     columns = look.now().columns(1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3)
     width = 7.2 if columns < 3 else 9.0
-    fig, panels = plot.panels(len(facets), columns, width=width, least=3.0, share=kind != "heat")
+    fig, panels = plot.panels(len(facets), columns, width=width, least=3.0, share=kind not in ("heat", "ellipse"))
     for panel, facet in zip(panels, facets, strict=True):
         cases = [
             case for case in data.cases if facet is None or swept(case.labels.get(axes["facet"] or "")) == swept(facet)
@@ -315,14 +318,16 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
     for i, panel in enumerate(panels):
         if kind != "heat" and i + columns < len(facets):
             panel.set_xlabel("")
-    if kind not in ("heat", "box") and (names := panels[0].get_legend_handles_labels()[1]):
-        plot.legend(fig, panels[0], 5 if len(names) == 5 else 4)
+    names = {name for panel in panels for name in panel.get_legend_handles_labels()[1]}
+    if kind not in ("heat", "box") and names:
+        plot.legend(fig, panels, 5 if len(names) == 5 else 4)
     return fig, _caption(data, value, axes, kind)
 
 
 def _axes(data: Data, ask: Ask, kind: Kind) -> dict[str, str | None]:
     """The axis of x, lines and panels; what is not named is taken from what was swept."""
-    named = {what: data.axis(name, f"--{what}") for what in ("x", "by", "facet") if (name := getattr(ask, what))}
+    given = ("by", "facet") if kind == "ellipse" else ("x", "by", "facet")
+    named = {what: data.axis(name, f"--{what}") for what in given if (name := getattr(ask, what))}
     free = [key for key in data.varying() if key not in named.values()]
     out: dict[str, str | None] = {"x": named.get("x"), "by": named.get("by"), "facet": named.get("facet")}
     needs = {"line": ["x"], "bar": ["x"], "heat": ["x", "by"]}.get(kind, [])
@@ -348,6 +353,7 @@ def _caption(data: Data, value: _Value, axes: Mapping[str, str | None], kind: Ki
         "heat": f"{what} over {' and '.join(over)}: the mean over the seeds",
         "cdf": f"Distribution of {value.label}, all seeds together",
         "box": f"{what}: median, quartiles, and whiskers from the 5th to the 95th percentile, all seeds together",
+        "ellipse": f"{what}, a dot a run; the ellipses are of one standard deviation",
         "size": "Median by size of the flow, with a band from the 10th to the 90th percentile, all seeds together",
     }.get(kind, f"{what} over {', '.join(over)}: means over the seeds with 95 % intervals")
     return text + (f", and over {', '.join(rest)}" if rest else "") + "."
@@ -409,10 +415,15 @@ def _scale(on: _On) -> list[float]:
     return [float(i) for i in range(len(values))]
 
 
+def _shades(on: _On, key: str | None) -> dict[str, str]:
+    """The colours of the lines or boxes, the same in every panel."""
+    return plot.colours([name for name, _ in _split(on.data, on.data.cases, key, named=True)])
+
+
 def _lines(on: _On) -> None:
     places = dict(zip(map(swept, on.data.values(on.x)), _scale(on), strict=True))
     groups = _split(on.data, on.cases, on.axes["by"], named=True)
-    shades = plot.colours([name for name, _ in groups])
+    shades = _shades(on, on.axes["by"])
     for name, some in groups:
         found = [
             (places[x], mean) for x, own in _split(on.data, some, on.x) if (mean := _mean(own, on.value)) is not None
@@ -465,10 +476,11 @@ def _each(cases: Iterable[_Case], value: _Value) -> Array:
 
 def _groups(on: _On) -> list[tuple[str, list[_Case], str]]:
     """The cases of each line or box, with its name and colour."""
-    groups = _split(on.data, on.cases, on.axes["by"] or on.axes["x"], named=True)
+    key = on.axes["by"] or on.axes["x"]
+    groups = _split(on.data, on.cases, key, named=True)
     if len(groups) > MOST_LINES * 2:
         raise InputError(f"plot: --by must have at most {MOST_LINES * 2} values, got {len(groups)}")
-    shades = plot.colours([name for name, _ in groups])
+    shades = _shades(on, key)
     return [(name, some, shades[name]) for name, some in groups]
 
 
@@ -527,6 +539,26 @@ def _size(on: _On) -> None:
     on.panel.set_ylabel("slowdown" if slow else "flow completion time (ms)")
 
 
+def _ellipse(on: _On) -> None:
+    along = _value(on.ask.x or _ALONG, on.cases[0].runs[0])
+    for name, some, colour in _groups(on):
+        both = np.array([[each.of(run, case.part) for each in (along, on.value)] for case in some for run in case.runs])
+        both = both[np.isfinite(both).all(axis=1)]
+        if not len(both):
+            continue
+        on.panel.plot(*both.T, ".", markersize=3.5, color=colour, label=name or None)
+        if len(both) > 2:
+            wide, ways = np.linalg.eigh(np.cov(both.T))
+            turn = np.linspace(0, 2 * np.pi, 61)
+            half = np.sqrt(np.maximum(wide, 0.0))[:, None] * np.array([np.cos(turn), np.sin(turn)])
+            on.panel.plot(*(both.mean(axis=0)[:, None] + ways @ half), linewidth=1.2, color=colour)
+    if on.ask.log_x:
+        on.panel.set_xscale("log")
+        plot.log_axis(on.panel.xaxis)
+    on.panel.set_xlabel(along.label)
+    _tall(on)
+
+
 _DRAWERS: dict[str, Callable[..., None]] = {
-    "line": _lines, "bar": _bars, "heat": _heat, "cdf": _cdf, "box": _box, "size": _size,
+    "line": _lines, "bar": _bars, "heat": _heat, "cdf": _cdf, "box": _box, "size": _size, "ellipse": _ellipse,
 }  # fmt: skip

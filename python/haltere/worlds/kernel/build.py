@@ -7,10 +7,10 @@ version, so that the next build of the version compiles only what differs.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -113,8 +113,8 @@ def _put_all(one: Path, to: Path) -> None:
 
 
 def _check(version: str, source: Path | None, patches: Sequence[Path], add: Sequence[Path]) -> None:
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
-        raise InputError(f"this machine must be Linux on x86-64, got {sys.platform} on {os.uname().machine}")
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise InputError(f"this machine must be Linux on x86-64, got {sys.platform} on {platform.machine()}")
     if source is None and version not in VERSIONS:
         raise InputError(f"version must be one of {', '.join(VERSIONS)}, got `{version}`; another tree: --source DIR")
     if source is not None and not (source / "arch" / "um").is_dir():
@@ -313,6 +313,8 @@ def _tree(origin: _Origin, ours: Path, theirs: Sequence[Path], say: Say) -> Path
 def _locked(path: Path) -> Iterator[IO[str]]:
     """One build at a time in a tree."""
     with path.open("w") as lock:
+        import fcntl  # there is none on Windows
+
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
 
