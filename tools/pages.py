@@ -37,8 +37,8 @@ SAMPLE = {
     "mptcp-red": "5s",
     "rafle": "100s",
 }
-#: The seeds of a study with Linux's TCP. Linux has no redundant scheduler for mptcp-red.
-LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "rafle": "5"}
+#: The seeds of a study with Linux's TCP.
+LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "mptcp-red": "10", "rafle": "5"}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))
 
 EXAMPLE = re.compile(r"^<!-- example: (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -204,8 +204,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         keep = options.keep or Path(folder)
         for study in studies if options.linux else []:
-            if study in LINUX:
-                with_linux(study, keep / f"{study}-linux", "--seeds", seeds[1] if seeds else LINUX[study], *kernel)
+            with_linux(study, keep / f"{study}-linux", "--seeds", seeds[1] if seeds else LINUX[study], *kernel)
         made = [store(study, run(study, keep / study, *seeds)) for study in studies]
     for path in made or options.pages or PAGES:
         new = page_of(path)

@@ -4,18 +4,16 @@
  * every segment on the subflows whose smoothed round-trip times do not
  * correlate. Computation: mptcp_red.h.
  *
- *   cp kernel/examples/mptcp_red.[ch] LINUX/net/mptcp/
- *   echo 'obj-$(CONFIG_MPTCP) += mptcp_red.o' >> LINUX/net/mptcp/Makefile
- *   haltere kernel build --source LINUX
- *   sysctl net.mptcp.scheduler=red
+ *   cd kernel/examples
+ *   haltere kernel build 6.12 --patch mptcp_replicas.patch --add mptcp_red.h --add mptcp_red.c
  *
- * As in the authors' module a sample is taken of every subflow that the
- * scheduler visits, and the coefficients are computed every two seconds.
+ * It takes the place of the kernel's scheduler `default`: the name is taken
+ * before MPTCP begins. As in the authors' module a sample is taken of every
+ * subflow that the scheduler visits, and the coefficients are computed every
+ * two seconds.
  *
- * Limits: Linux gives a second scheduled subflow the data that follow, and the
- * same data only when it sends again (__mptcp_push_pending, __mptcp_retrans).
- * So this chooses the subflows that may carry. Replicas of new data need a
- * change there.
+ * Limit: data that had to wait for room, and are sent from an interrupt, go
+ * on one subflow only (__mptcp_subflow_push_pending).
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -116,6 +114,7 @@ static int red_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data
 	struct mptcp_subflow_context *subflow, *numbered[RED_PATHS] = {};
 	struct red_connection *red = red_find(msk);
 	u32 usable = 0, chosen;
+	long timeout = TCP_RTO_MIN;
 	int path, given = 0;
 
 	mptcp_for_each_subflow(msk, subflow) {
@@ -139,11 +138,20 @@ static int red_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data
 	}
 	chosen = red ? red_chain(red->coefficients, usable, RED_PHI) : usable;
 	for (path = 0; path < RED_PATHS; path++) {
-		if (!(chosen & (1U << path)) || !sk_stream_memory_free(mptcp_subflow_tcp_sock(numbered[path])))
+		struct sock *ssk;
+
+		if (!(chosen & (1U << path)))
 			continue;
+		ssk = mptcp_subflow_tcp_sock(numbered[path]);
+		if (!sk_stream_memory_free(ssk))
+			continue;
+		timeout = max_t(long, timeout, inet_csk(ssk)->icsk_rto);
 		mptcp_subflow_set_scheduled(numbered[path], true);
 		given++;
 	}
+	/* One piece of data at a time, and no retransmission before the subflows have had theirs. */
+	msk->snd_burst = 0;
+	msk->timer_ival = timeout;
 	return given ? 0 : -EINVAL;
 }
 
@@ -151,7 +159,7 @@ static struct mptcp_sched_ops red = {
 	.get_subflow = red_get_subflow,
 	.init = red_init,
 	.release = red_release,
-	.name = "red",
+	.name = "default",
 	.owner = THIS_MODULE,
 };
 
@@ -159,5 +167,5 @@ static int __init red_register(void)
 {
 	return mptcp_register_scheduler(&red);
 }
-late_initcall(red_register);
+core_initcall(red_register);
 MODULE_LICENSE("GPL");

@@ -3,7 +3,7 @@
  * RED (redundant diversity) without the kernel: windows of smoothed round-trip
  * times, Spearman's coefficient in whole numbers, and the paths that carry.
  * It is what the simulator's `red_cpi` (integer arithmetic) and `red` (rule
- * `module`) compute; tests/python/test_mptcp_red.py holds the two together.
+ * `module`) compute; tests/python/test_mptcp_kernel.py holds the two together.
  *
  * Source: B. Felix, I. Steuck, A. Santos, M. Nogueira, "Escalonador de Pacotes
  * para Transmissao por Multi-caminhos Nao-Correlacionados em Redes

@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 import haltere
-from haltere import load
+from haltere import InputError, load
 from haltere.runs.results import Results
+from haltere.studies.mptcp_red import linux
+from haltere.studies.mptcp_red.sides import column, main_rows
+from haltere.worlds.kernel import build as building
 
 ROOT = Path(__file__).resolve().parents[2]
 WINDOW, PATHS = 50, 8
@@ -127,3 +130,43 @@ def test_the_file_s_own_examples() -> None:
         of[a][b] = of[b][a] = c
     assert _loaded["red"].chain(of, 0b111, 800) == 0b101, "2 is the least correlated with 0, and 1 correlates with 2"
     assert np.array(of).max() == 2000
+
+
+def test_a_scheduler_and_its_header_can_be_added_to_a_kernel(tmp_path: Path) -> None:
+    examples = ROOT / "kernel" / "examples"
+    building._check("6.12", None, [examples / linux.PATCH], [examples / "mptcp_red.h", examples / "mptcp_red.c"])
+    (tmp_path / "mptcp_Red.c").touch()
+    with pytest.raises(InputError, match=r"or mptcp_NAME\.c \(a scheduler\), or its header, got"):
+        building._check("6.12", None, [], [tmp_path / "mptcp_Red.c"])
+
+
+def test_figure_5_for_linux_keeps_all_but_the_scheduler_and_what_competes() -> None:
+    ours = load(ROOT / "papers" / "mptcp-red" / "main.toml")
+    values, theirs = ours.to_dict(), linux.experiment(ours).to_dict()
+    assert all(values[key] == theirs[key] for key in ("topology", "duration", "warmup", "measure"))
+    main, other = values["traffic"][1], theirs["traffic"][2]
+    assert {**main, "multipath": 0} == {**other, "multipath": 0}
+    ends = [(path["from"], path["to"]) for path in values["traffic"][0]["paths"]]
+    assert [(one["from"], one["to"]) for one in theirs["traffic"][:2]] == ends
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", linux.FILES)
+def test_in_the_kernel_every_subflow_that_is_chosen_carries_the_same(tmp_path: Path, scheduler: str) -> None:
+    """Redundant: all three. RED: path A alone until the first coefficients, after two seconds of the connection."""
+    try:
+        world = linux._kernel(scheduler)
+    except InputError:
+        pytest.skip(f"needs a kernel with {linux.FILES[scheduler]}")
+    scenario = linux.experiment(load(ROOT / "papers" / "mptcp-red" / "main.toml"))
+    scenario = scenario.with_values({"duration": "12s", "warmup": "1s"})
+    results = scenario.run(seeds=1, out=tmp_path, quiet=True, world=world)
+    paths = main_rows(results.run_table("paths", results.runs[0]))
+    at, path, given = (column(paths, name) for name in ("at_ns", "path", "given_bytes"))
+    of = [given[path == number] for number in range(3)]
+    assert of[0][-1] > 4e6, "the stream of 4 Mbit/s arrives"
+    if scheduler == "redundant":
+        assert all(one[-1] > 0.8 * of[0][-1] for one in of[1:])
+    else:
+        early = at[path == 1] < at[path == 0][of[0] > 0][0] + 1.8e9
+        assert of[1][early].max() < 20_000 < of[1][-1] and of[2][-1] < of[0][-1]

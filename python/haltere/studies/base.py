@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..runs.results import Results
 
 #: ``held``: our intervals say what the paper says. ``direction only``: the sign holds, but the size is off by more than a factor of two.
-#: ``not held``: an interval says the opposite. ``inconclusive``: our intervals contain both.
+#: ``not held``: an interval says the opposite, or excludes half of the paper's size. ``inconclusive``: our intervals contain both.
 #: ``not testable``: the set-up that the paper describes cannot show it. `docs/verdicts.md` has the rules and how often they err.
 Verdict = Literal["held", "direction only", "not held", "inconclusive", "not testable"]
 #: From the weakest to the strongest: a finding of several parts has the verdict of its weakest part.
@@ -192,20 +192,23 @@ def judge_size(ours: Mean, paper: float, digits: int = 1) -> Judged:
     """Whether a difference has the sign and about the size that the paper gives (`paper`, not zero, in the unit of `ours`).
 
     ``held``: the interval lies on the paper's side of zero, and the mean within half to twice the paper's value. ``direction only``: it
-    lies on that side, but the mean is outside half to twice. ``not held``: it lies on the other side of zero. Otherwise ``inconclusive``.
+    lies on that side, but the mean is outside half to twice. ``not held``: it contains zero or lies on the other side, and the whole of it
+    lies below half the paper's value. Otherwise ``inconclusive``.
 
     >>> judge_size(Mean(2.0, 1.0, 1.4, 10), 3.0)[:2], judge_size(Mean(1.0, 0.99, 1.38, 10), 3.0)[:2]
     (('held', '2.0 ± 1.0'), ('direction only', '1.0 ± 1.0'))
     >>> judge_size(Mean(2.0, 1.0, 1.4, 10), -3.0)[:2], judge_size(Mean(0.5, 1.0, 1.4, 10), 3.0)[:2]
     (('not held', '2.0 ± 1.0'), ('inconclusive', '0.5 ± 1.0'))
+    >>> judge_size(Mean(0.5, 0.9, 1.26, 10), 3.0)[:2]
+    ('not held', '0.5 ± 0.9')
     """
-    text, p = ours.format(digits), stats.p_value(ours)
+    text = ours.format(digits)
     low, high = (ours.low, ours.high) if paper > 0 else (-ours.high, -ours.low)
-    if math.isnan(low) or low <= 0 <= high:
-        return Judged("inconclusive", text)
-    if high < 0:
-        return Judged("not held", text, p)
-    return Judged("held" if 0.5 <= ours.mean / paper <= 2 else "direction only", text, p)
+    if low > 0:
+        return Judged("held" if 0.5 <= ours.mean / paper <= 2 else "direction only", text, stats.p_value(ours))
+    if high < abs(paper) / 2:
+        return Judged("not held", text, stats.p_value(ours if high < 0 else replace(ours, mean=ours.mean - paper / 2)))
+    return Judged("inconclusive", text)
 
 
 def within(value: Mean, low: float, high: float, digits: int = 1) -> Judged:

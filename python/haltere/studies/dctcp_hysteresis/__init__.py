@@ -13,7 +13,7 @@ from . import cases, paper
 
 ID = "dctcp-hysteresis"
 #: Seeds of the primary reading, of the others, and of --quick.
-SEEDS, OTHER_SEEDS, QUICK_SEEDS = 40, 10, 5
+SEEDS, OTHER_SEEDS, QUICK_SEEDS = 100, 10, 5
 
 
 def reproduce(options: Options) -> Outcome:

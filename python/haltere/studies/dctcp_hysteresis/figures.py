@@ -27,12 +27,14 @@ def primary(results: Results, cells: Cells, given: Mapping[str, Any]) -> list[Fi
     """What the paper's own figures and tables show, in the primary reading."""
     folder = results.directory / "figures"
     shown = {name: setup for name, setup in SHOWN.items() if cells.has(setup, returned=False)}
-    return [
+    made = [
         _levels(cells, given, shown, folder / "levels"),
         _gains(cells, given, folder / "gain"),
         _hosts(cells, given, folder / "return"),
-        _over_time(results, folder / "over-time"),
     ]
+    # Linux tells alpha to nobody.
+    told = "alpha" in results.run_table("flow_series", results.runs[0]).column_names
+    return [*made, _over_time(results, folder / "over-time")] if told else made
 
 
 def _levels(cells: Cells, given: Mapping[str, Any], shown: Mapping[str, Setup], stem: Path) -> Figure:

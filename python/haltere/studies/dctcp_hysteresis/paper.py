@@ -145,7 +145,8 @@ def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any])
     if printed is None:
         gain = stats.paired_difference(values, against)
         ours = f"{0.0 - gain.mean:+.4f} ± {gain.half:.4f}"
-        return Finding.of(claim.text, judge([("", gain)]), "in words only", "the paper gives no number", ours)
+        why = f"the paper gives no number; a fall of more than {gain.high:.2g} Mbit/s is excluded"
+        return Finding.of(claim.text, judge([("", gain)]), "in words only", why, ours)
     expects, gain = 100 * (printed[0] / printed[1] - 1), percent(values, against)
     judged = judge_size(gain, expects)
     ours = f"{_pair(claim, float(np.mean(values)), float(np.mean(against)), 3)} ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
@@ -164,9 +165,14 @@ def _pair(claim: Claim, more: float, less: float, digits: int) -> str:
 def _why(judged: Judged, gain: Mean, paper: float) -> str:
     if judged.verdict == "direction only":
         return f"the sign holds; the size is {paper / gain.mean:.2g} times as large in the paper"
+    if judged.verdict == "not held":
+        return (
+            "the sign is the other"
+            if gain.mean * paper < 0 and not gain.low <= 0 <= gain.high
+            else "half of the paper's size is excluded"
+        )
     inside = "and" if gain.low <= paper <= gain.high else "but not"
-    open_ = f"interval contains 0, {inside} the paper's value"
-    return {"not held": "the sign is the other", "held": "sign and size agree"}.get(judged.verdict, open_)
+    return "sign and size agree" if judged.verdict == "held" else f"interval contains 0, {inside} the paper's value"
 
 
 def _largest(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from ...api import Scenario
 from ...report.document import Heading
 from ..base import Options, Outcome, data, expected, findings_table, opened, over_rows
-from . import figures, readings, tables
+from . import figures, linux, readings, tables
 from .detectors import detectors
 from .findings import detector_findings, findings, open_if_readings_differ
 from .sides import sides
 
 ID = "mptcp-red"
-QUICK_SEEDS, QUICK_READING_SEEDS = 10, 5
+QUICK_SEEDS, QUICK_READING_SEEDS, LINUX_SEEDS = 10, 5, 10
 
 
 def _readings(scenario: Scenario, options: Options) -> tuple[readings.Found, int]:
@@ -26,9 +26,20 @@ def _readings(scenario: Scenario, options: Options) -> tuple[readings.Found, int
     return readings.find(scenario, groups, seeds, options), seeds
 
 
+def _with_linux(scenario: Scenario, options: Options) -> Outcome:
+    """Figures 8 to 10 with Linux's MPTCP."""
+    seeds = options.seeds or LINUX_SEEDS
+    told = over_rows(linux.linux_findings(scenario, options, seeds))
+    document = opened(f"mptcp-red: {scenario.title}", f"{seeds} seeds of {scenario.experiment.duration_s:.0f} s.")
+    document.add(findings_table(told, ID, seeds))
+    return Outcome(ID, document, told)
+
+
 def reproduce(options: Options) -> Outcome:
     """Runs the study and checks its findings."""
     scenario = Scenario.load(data(ID) / "main.toml")
+    if options.linux:
+        return _with_linux(scenario, options)
     left_out = ""
     seeds = int(expected(ID)["runs"])
     if options.quick:

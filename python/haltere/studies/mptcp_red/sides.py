@@ -32,6 +32,7 @@ class PathMeasures:
     mean_srtt_ms: list[float] = field(default_factory=list)
     rate_mbit: list[float] = field(default_factory=list)
     least_rate_mbit: list[float] = field(default_factory=list)
+    given_bytes: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -80,6 +81,7 @@ def _take(side: Side, results: Results, run: Any, warmup_s: float) -> None:
         side.srtt_ms[path].append(srtt)
         side.rate_mbit[path].append(second)
         one.replicas.append(column(rows, "replicas")[-1])
+        one.given_bytes.append(given[-1])
         one.dup_acks.append(column(rows, "dup_acks")[-1])
         one.retransmissions.append(column(rows, "retransmissions")[-1])
         one.max_srtt_ms.append(float(srtt.max()) if len(srtt) else math.nan)

@@ -43,11 +43,11 @@ class Reading:
 PRIMARY = "c"
 _C = Reading("every queue holds 1000 packets, Click's default: one in drop tail, one in each class; the kernel of 2009")
 
-#: The primary reading, and the readings under which every finding is judged again. The queue and the file base of `fit` are those of
-#: the scans at which the 25 means of table 2 come nearest to the paper: fitted to it, and so no test of it.
+#: The primary reading, and the readings under which every finding is judged again. `fit` has queues at which drop tail has about the
+#: paper's stragglers, and so is no test of them.
 READINGS = {
     PRIMARY: _C,
-    "fit": replace(_C, meaning="queue of 700 packets and files fitted together to table 2", single="700p", each="700p"),
+    "fit": replace(_C, meaning="queues of 700 packets, where drop tail has about the paper's stragglers", single="700p", each="700p"),
     "a": replace(_C, meaning="queues that never drop", single=ROOMY, each=ROOMY),
     "b": replace(_C, meaning="one bound of 1000 packets over both classes, which drops before them", together=CLICKS, each=ROOMY),
 }  # fmt: skip

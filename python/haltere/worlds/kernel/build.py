@@ -36,6 +36,9 @@ _NEEDS = {
     "perl": "perl", "tar": "tar", "xz": "xz-utils", "patch": "patch", "cargo": "rustup",
 }  # fmt: skip
 
+#: Where the files of --add go in Linux, by the first part of their names.
+_PLACES = {"tcp": "net/ipv4", "sch": "net/sched", "mptcp": "net/mptcp"}
+
 #: Compiled files of a whole build, for the progress line.
 _FILES = 1750
 
@@ -123,10 +126,9 @@ def _check(version: str, source: Path | None, patches: Sequence[Path], add: Sequ
         if not one.is_file():
             raise InputError(f"--patch must be a file, got `{one}`")
     for one in add:
-        if not re.fullmatch(r"(tcp|sch)_[a-z0-9_]+\.c", one.name) or not one.is_file():
-            raise InputError(
-                f"--add must be a file named tcp_NAME.c (a congestion control) or sch_NAME.c (a queue discipline), got `{one}`"
-            )
+        if not re.fullmatch(rf"({'|'.join(_PLACES)})_[a-z0-9_]+\.[ch]", one.name) or not one.is_file():
+            kinds = "tcp_NAME.c (a congestion control), sch_NAME.c (a queue discipline) or mptcp_NAME.c (a scheduler)"
+            raise InputError(f"--add must be a file named {kinds}, or its header, got `{one}`")
     missing = [name for name in _NEEDS if shutil.which(name) is None]
     if missing:
         packages = " ".join(sorted({_NEEDS[name] for name in missing}))
@@ -328,10 +330,10 @@ def _prepare(tree: Path, ours: Path, fabric: Path, add: Sequence[Path]) -> None:
     _put(fabric, device / "fabric.o_shipped")
     _write(device / "Makefile", "obj-y += haltere.o fabric.o\n")
     _with_line(tree / "drivers" / "net" / "Makefile", "obj-y += haltere/")
-    added: dict[str, list[str]] = {"tcp": [], "sch": []}
+    added: dict[str, list[str]] = {kind: [] for kind in _PLACES}
     for one in add:
-        kind = one.name[:3]
-        place = tree / {"tcp": "net/ipv4", "sch": "net/sched"}[kind]
+        kind = one.name.partition("_")[0]
+        place = tree / _PLACES[kind]
         if (
             not (place / one.name).exists()
             or (place / one.name).read_bytes() == one.read_bytes()
@@ -341,8 +343,9 @@ def _prepare(tree: Path, ours: Path, fabric: Path, add: Sequence[Path]) -> None:
             (place / f".{one.name}.added").touch()
         else:
             raise InputError(f"--add must be a file that Linux does not have, got `{one.name}`; give it another name")
-        added[kind].append(f"obj-y += {one.stem}.o")
-    for kind, folder in (("tcp", "net/ipv4"), ("sch", "net/sched")):
+        if one.suffix == ".c":
+            added[kind].append(f"obj-y += {one.stem}.o")
+    for kind, folder in _PLACES.items():
         _with_line(tree / folder / "Makefile", "include $(srctree)/$(src)/Makefile.added")
         _write(tree / folder / "Makefile.added", "".join(f"{line}\n" for line in added[kind]))
     old = tree / ".config"

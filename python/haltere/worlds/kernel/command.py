@@ -41,7 +41,7 @@ def add(to: Commands) -> None:
     )  # fmt: skip
     build.add_argument(
         "--add", type=Path, action="append", default=[], metavar="FILE",
-        help="compile in tcp_NAME.c, a congestion control, or sch_NAME.c, a queue discipline; may be repeated",
+        help="compile in tcp_NAME.c, a congestion control, sch_NAME.c, a queue discipline, or mptcp_NAME.c, a scheduler; may be repeated",
     )  # fmt: skip
     build.add_argument("--jobs", type=count, metavar="N", help="compilers at a time (default: one a core)")
     build.add_argument("--force", action="store_true", help="build although it is there")
