@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -17,6 +19,7 @@ from haltere.analysis.stats import mean
 from haltere.packs import Variant, find, names
 from haltere.packs.condition import Condition
 from haltere.packs.play import Row, judged
+from test_wasm import missing, wasm_linker
 
 RENO = ROOT / "python" / "haltere" / "examples" / "outside" / "reno.py"
 FILE = """\
@@ -227,3 +230,88 @@ def test_a_wrong_word_writes_nothing(tmp_path: Path, words: tuple[str, ...], say
     done = called(*words, cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and re.search(says, done.stderr), done.stderr
     assert not list(tmp_path.iterdir())
+
+
+# ---- the action ----------------------------------------------------------------------------------------------------------
+
+ACTION = ROOT / "action.yml"
+
+
+def steps(workspace: Path, inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Carries out the steps of the action as GitHub does, with `haltere` on the path."""
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load(ACTION.read_text())
+    given = {name: str(one.get("default", "")) for name, one in action["inputs"].items()} | inputs
+    tools = workspace.parent / "tools"
+    tools.mkdir(exist_ok=True)
+    (tools / "haltere").write_text(f'#!/bin/sh\nexec {sys.executable} -m haltere "$@"\n')
+    (tools / "haltere").chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CARGO_TARGET", "RUSTFLAGS"))}
+    env = {
+        **kept, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python"), "GITHUB_ACTION_PATH": str(ROOT),
+        "GITHUB_STEP_SUMMARY": str(workspace.parent / "summary.md"),
+    }  # fmt: skip
+    for step in action["runs"]["steps"]:
+        filled = {
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: given[found[1]], value)
+            for name, value in step.get("env", {}).items()
+        }
+        assert step["shell"] == "bash"
+        done = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=workspace, env={**env, **filled}, capture_output=True, text=True, timeout=900
+        )  # fmt: skip
+        if done.returncode:
+            break
+    return done
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "right", "wrong"),
+    [
+        ("rust", "self.reduced()", "self.cwnd"),
+        ("c", "ssthresh = cwnd = reduced();", "ssthresh = cwnd;"),
+    ],
+)
+def test_the_steps_of_the_action_fail_a_change_that_is_worse(
+    tmp_path: Path, language: str, right: str, wrong: str
+) -> None:
+    if why := missing(language):
+        pytest.skip(f"{why} is missing")
+    own, clone = tmp_path / "own", tmp_path / "clone"
+    own.mkdir()
+    assert called("new", "control", "--lang", language, "my-own", cwd=own).returncode == 0
+    quiet = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["add", "."],
+        [*quiet, "commit", "-q", "-m", "Reno"],
+        ["clone", "-q", ".", str(clone)],
+    ):
+        subprocess.run(["git", *words], cwd=own, check=True, capture_output=True)
+    linker = wasm_linker()
+    build = f"make -C my-own {'' if language == 'rust' or not linker else f'LLD={linker}'}".strip()
+    inputs = {"pack": "interop", "control": "wasm:my-own/my-own.wasm", "base": "origin/main", "build": build,
+              "arguments": "--only goodput --seeds 3"}  # fmt: skip
+    same = steps(clone, inputs)
+    assert same.returncode == 0 and "Passed" in same.stdout, same.stdout + same.stderr
+    (source,) = [path for path in (clone / "my-own").rglob("*") if path.name in ("lib.rs", "my-own.c")]
+    text = source.read_text()
+    assert right in text
+    source.write_text(text.replace(right, wrong))
+    worse = steps(clone, inputs)
+    assert worse.returncode == 1 and "1 figure is worse" in worse.stdout, worse.stdout + worse.stderr
+    summary = (tmp_path / "summary.md").read_text()
+    assert "# Check of my-own beside my-own at origin/main" in summary
+    assert "sent_again.main" in summary and "![" not in summary
+    assert (clone / "haltere-check" / "worse-goodput.toml").is_file()
+
+
+def test_the_example_workflow_gives_the_action_what_it_takes() -> None:
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((ROOT / "examples" / "ci" / "check.yml").read_text())
+    (step,) = [one for one in workflow["jobs"]["check"]["steps"] if "haltere" in one.get("uses", "")]
+    known = yaml.safe_load(ACTION.read_text())["inputs"]
+    assert step["with"].keys() <= known.keys()
+    assert {name for name, one in known.items() if one.get("required")} <= step["with"].keys()
+    assert set(workflow["jobs"]["check"]["strategy"]["matrix"]["pack"]) <= set(names())

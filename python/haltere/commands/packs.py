@@ -50,9 +50,8 @@ def _list(args: argparse.Namespace) -> int:
         print_json([{"name": one.name, "title": one.title, "source": one.source, "licence": one.licence,
                      "cases": {case.name: case.about for case in one.cases}, "left_out": dict(one.left_out)} for one in packs])  # fmt: skip
         return 0
-    rows = [[one.name, str(len(one.cases)), str(len(one.left_out)), one.title, one.source] for one in packs]
-    table = Table("packs", "", ["pack", "cases", "left out", "title", "source"], rows)
-    print(Document("Packs", [table]).text())
+    rows = [[one.name, one.title, str(len(one.cases)), str(len(one.left_out))] for one in packs]
+    print(Document("Packs", [Table("packs", "", ["pack", "title", "cases", "left out"], rows, left=2)]).text())
     print("\nRFC 9743 and RFC 7928 are `haltere characterize`. A folder with a `pack.toml` is a pack, too.")
     return 0
 
@@ -115,12 +114,12 @@ def _check(args: argparse.Namespace) -> int:
         raise InputError("check: --control or --stack must be given")
     if args.seeds == 1 and args.base is not None:
         raise InputError("check: --seeds must be at least 2 with --base, got 1")
+    if args.build:
+        _built(args.build, Path.cwd())
     figures = [one if args.margin is None else replace(one, margin=args.margin) for one in pack.figures]
     out = args.out or Path("results") / f"check-{pack.name}"
     control = None if args.control is None else _control(args.control, "--control")
     new = Variant.of(control, None if args.stack is None else _stack(args.stack))
-    if args.build:
-        _built(args.build, Path.cwd())
     with _base(args, new, out) as base:
         variants = _distinct([base, new] if base else [new])
         rule = Paired(pack, figures, args.max_seeds) if base and args.seeds is None else None
@@ -175,7 +174,7 @@ def _base(args: argparse.Namespace, new: Variant, out: Path) -> Iterator[Variant
     is_file = _is_path(args.stack) if args.stack else ":" in args.control
     if text is None:
         yield None
-    elif is_file and not _is_path(text) and ":" not in text and _revision(text):
+    elif is_file and ":" not in text and not Path(text).is_file() and _revision(text):
         with _tree(text, out.resolve().with_name(f"{out.name}-base"), args.build) as folder:
             control = (
                 new.control if not isinstance(new.control, dict) else {**new.control, "source": {"folder": str(folder)}}
