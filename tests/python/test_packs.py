@@ -125,7 +125,7 @@ def test_a_control_with_a_fault_is_found_with_its_smallest_experiment(mine: Path
     assert worse["fast"]["value"]["mean"] > 2 * worse["fast"]["base"]["mean"] > 0
     suite = ET.parse(mine / "out" / "junit.xml").find("testsuite")
     assert suite is not None and suite.get("failures") == "2" and suite.get("tests") == "6"
-    assert "figures/differences.svg" in (mine / "out" / "report.md").read_text()
+    assert "figures/differences.png" in (mine / "out" / "report.md").read_text()
     smallest = mine / "out" / "worse-fast.toml"
     values = tomllib.loads(smallest.read_text())
     assert [one["name"] for one in values["traffic"]] == ["main"], "the voice is not needed"

@@ -11,7 +11,7 @@ from typing import Any
 from ..analysis import metrics, stats
 from ..analysis.stats import Mean
 from ..report import plot
-from ..report.blocks import Picture
+from ..report.blocks import Figure as Drawn
 from ..report.document import Bullets, Document, Heading, Table, Text
 from ..runs.files import write_atomically
 from . import Pack
@@ -143,7 +143,7 @@ def of_check(played: Played, rows: Sequence[Row], base: str, smaller: Mapping[st
         )
         columns = ["case", "figure", "base", "new", "difference", "margin", "verdict"]
         _add(document, Table("figures", "Figures", columns, notable, note, left=2, every=list(cells.values())))
-        document.add(_picture(figures, bad))
+        document.add(_differences(figures, bad, played.results.directory / "figures" / "differences"))
     if must:
         lines = {row: [row.case, row.what, row.value.format(3), row.verdict] for row in must}
         notable = [lines[row] for row in must if row.verdict != "held"]
@@ -189,7 +189,7 @@ def _numbers(row: Row) -> list[str]:
     return [row.base.format(digits), row.value.format(digits), row.difference.format(digits), f"{row.margin:.3g}"]
 
 
-def _picture(rows: Sequence[Row], bad: Sequence[Row]) -> Picture:
+def _differences(rows: Sequence[Row], bad: Sequence[Row], stem: Path) -> Drawn:
     """Each figure's difference in per cent of the base's mean, the base as a line, the worst ones first if there are many."""
 
     def percent(row: Row) -> Mean:
@@ -228,7 +228,9 @@ def _picture(rows: Sequence[Row], bad: Sequence[Row]) -> Picture:
     axes.set_xlim(-limit, limit)
     axes.set_xlabel("difference from the base (%)")
     caption = "Differences from the base with 95 % intervals, seed by seed; grey: the margin; orange: worse beyond it."
-    return Picture("differences", plot.svg(fig, "differences"), caption)
+    plot.save(fig, stem, svg=True, pdf=False)
+    stem.with_suffix(".json").unlink(missing_ok=True)  # a page's own drawing would lack the arrows
+    return Drawn(stem.with_suffix(".png"), caption)
 
 
 def to_json(played: Played, rows: Sequence[Row], smaller: Mapping[str, Path]) -> dict[str, Any]:

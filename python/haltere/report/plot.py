@@ -7,7 +7,6 @@ No global state of Matplotlib is touched, so figures may be drawn from any threa
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -251,15 +250,6 @@ def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, 
     else:
         write_atomically(data, json.dumps(shown, separators=(",", ":"), ensure_ascii=False) + "\n")
     return paths
-
-
-def svg(fig: Figure, name: str) -> str:
-    """The figure as SVG, the same bytes each time."""
-    text = io.StringIO()
-    look.finish(fig)
-    with style(), matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        fig.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return text.getvalue().rstrip()
 
 
 def saved(fig: Figure, stem: Path, caption: str, legend_of: Axes | None = None, columns: int = 8) -> blocks.Figure:
