@@ -158,6 +158,18 @@ def test_the_base_may_be_a_revision_of_the_file(mine: Path) -> None:
     assert (mine / "built").is_file() and git("worktree", "list").count("\n") == 1, "the other tree is gone"
 
 
+def test_a_control_that_ends_a_run_fails_the_check_and_the_other_cases_are_judged(mine: Path) -> None:
+    text = RENO.read_text().replace("    def on_loss(self, ev):\n", "    def on_loss(self, ev):\n        1 / 0\n")
+    (mine / "control.py").write_text(text)
+    deep = PACK.replace('set = { rate = "5Mbit" }', 'set = { "topology.dumbbell.bottleneck.queue.limit" = "2000p" }')
+    (mine / "pack" / "pack.toml").write_text(deep)
+    done = called("check", "pack", "--control", "python:control.py:Reno", "--seeds", "1", cwd=mine)
+    assert done.returncode == 1 and "Failed: 1 case did not end" in done.stdout, done.stdout + done.stderr
+    assert "ZeroDivisionError" in done.stdout and "1 of 1 conditions hold" in done.stdout, done.stdout
+    suite = ET.parse(mine / "results" / "check-pack" / "junit.xml").find("testsuite")
+    assert suite is not None and (suite.get("errors"), suite.get("tests")) == ("1", "2")
+
+
 def test_a_condition_that_fails_with_the_base_too_is_no_fault() -> None:
     bad, good = mean([1.0, 1.1, 1.2]), mean([-1.0, -1.1, -1.2])
     rows = [Row("c", side, "x <= 1", "s", bad, bad) for side in ("new", "base")]

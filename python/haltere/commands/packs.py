@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import worlds
 from ..errors import HaltereError, InputError
-from ._common import Commands, count, mechanism, print_json, show
+from ._common import Commands, count, mechanism, show
 
 if TYPE_CHECKING:
     from ..packs import Figure, Variant
@@ -46,10 +47,6 @@ def _list(args: argparse.Namespace) -> int:
     from ..report.document import Document, Table
 
     packs = [find(name) for name in names()]
-    if args.json:
-        print_json([{"name": one.name, "title": one.title, "source": one.source, "licence": one.licence,
-                     "cases": {case.name: case.about for case in one.cases}, "left_out": dict(one.left_out)} for one in packs])  # fmt: skip
-        return 0
     rows = [[one.name, one.title, str(len(one.cases)), str(len(one.left_out))] for one in packs]
     print(Document("Packs", [Table("packs", "", ["pack", "title", "cases", "left out"], rows, left=2)]).text())
     print("\nRFC 9743 and RFC 7928 are `haltere characterize`. A folder with a `pack.toml` is a pack, too.")
@@ -108,6 +105,7 @@ def _check(args: argparse.Namespace) -> int:
     from ..packs import Variant, find
     from ..packs.play import Paired, comparisons, conditions, judged, play
     from ..packs.report import of_check, to_json, verdict, write_junit
+    from ..runs.files import write_atomically
 
     pack = find(args.pack).only(args.only)
     if args.control is None and args.stack is None:
@@ -131,19 +129,11 @@ def _check(args: argparse.Namespace) -> int:
     document = of_check(played, rows, variants[0].name if base else "", smaller)
     result = to_json(played, [row for row in rows if row.variant == variants[-1].name], smaller)
     write_junit(played, rows, out / "junit.xml")
-    _write_json(result, out / "check.json")
+    write_atomically(out / "check.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     show(document, out, result if args.json else None)
     if not result["passed"]:
         print(f"haltere: check: {verdict(rows, played.failed)}", file=sys.stderr)
     return 0 if result["passed"] else 1
-
-
-def _write_json(value: Any, path: Path) -> None:
-    import json
-
-    from ..runs.files import write_atomically
-
-    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def _smallest(played: Played, rows: list[Row], figures: list[Figure], out: Path, jobs: int | None) -> dict[str, Path]:

@@ -16,6 +16,7 @@ from ..analysis import metrics, stats
 from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import plan_runs, seeds_from
+from ..errors import InputError
 from ..runs.precision import Precision, Reached, next_count
 from ..runs.results import Results, RunsFailed
 from ..worlds import DEFAULT, World
@@ -119,6 +120,10 @@ def conditions(played: Played) -> list[Row]:
     for case, variant, runs in played.rows():
         for one in case.must:
             value, excess = ([read(run) for run in runs] for read in (one.value, one.excess))
+            if any(map(math.isnan, excess)):
+                raise InputError(
+                    f"{case.name}: metrics of a condition must be ones that every run has, got `{one.text}`, of which some lack one"
+                )
             unit = one.unit(runs[0].scenario)
             rows.append(Row(case.name, variant, one.text, unit, stats.mean(value), stats.mean(excess)))
     return rows
