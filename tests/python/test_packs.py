@@ -173,7 +173,10 @@ def test_a_control_that_ends_a_run_fails_the_check_and_the_other_cases_are_judge
 def test_a_condition_that_fails_with_the_base_too_is_no_fault() -> None:
     bad, good = mean([1.0, 1.1, 1.2]), mean([-1.0, -1.1, -1.2])
     rows = [Row("c", side, "x <= 1", "s", bad, bad) for side in ("new", "base")]
-    assert [row.verdict for row in judged(rows, "base")] == ["not held, as with the base", "not held, as with the base"]
+    assert [row.verdict for row in judged(rows, "base")] == [
+        "not held, as with the baseline",
+        "not held, as with the baseline",
+    ]
     assert not any(row.is_bad for row in judged(rows, "base"))
     assert [row.verdict for row in judged([rows[0], Row("c", "base", "x <= 1", "s", good, good)], "base")] == [
         "not held",

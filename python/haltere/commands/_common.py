@@ -204,7 +204,8 @@ def show(document: Document, out: Path, json: Any = None) -> None:
     if json is not None:
         print_json(json)
         return
-    figures = f"Figures: {out / 'figures'} (PNG and PDF)\n" if any((out / "figures").glob("*.png")) else ""
+    formats = sorted({path.suffix[1:].upper() for path in (out / "figures").glob("*.p*")})
+    figures = f"Figures: {out / 'figures'} ({' and '.join(formats)})\n" if formats else ""
     print(f"{document.text()}\n\n{figures}Report:  {paths[0]}")
 
 

@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Figure:
-    """A metric that is compared. It is worse if it is worse by more than ``margin`` of the base's mean and by more than ``least``."""
+    """A metric that is compared. It is worse if it is worse by more than ``margin`` of the baseline's mean and by more than ``least``."""
 
     of: str
     margin: float = 0.05

@@ -1,4 +1,4 @@
-"""Runs the cases of a pack with one or more variants, and judges what must hold and what is worse than a base.
+"""Runs the cases of a pack with one or more variants, and judges what must hold and what is worse than a baseline.
 
 Every variant has the same random draws in the same case and seed, so differences are taken seed by seed. A row is bad if its *excess* is above 0: by how much a
 condition is violated, or by how much more than its margin a figure is worse. Its p-value is that of a one-sided paired t test, after Holm over all rows.
@@ -30,7 +30,7 @@ BAD = ("worse", "not held", "failed")
 
 @dataclass(frozen=True)
 class Row:
-    """What is judged: a condition, or a figure beside the base's."""
+    """What is judged: a condition, or a figure beside the baseline's."""
 
     case: str
     variant: str
@@ -39,7 +39,7 @@ class Row:
     value: Mean
     excess: Mean
     base: Mean | None = None
-    """Of a figure: the base's value."""
+    """Of a figure: the baseline's value."""
     difference: Mean | None = None
     margin: float = math.nan
     p: float = math.nan
@@ -185,7 +185,7 @@ class Paired(Precision):
     level: float
 
     def judge(self, point: int, runs_of: Callable[[int], list[Run]], known: dict[str, dict[str, float]]) -> Reached:
-        """Points are pairs, the base first; both get the same seeds."""
+        """Points are pairs, the baseline first; both get the same seeds."""
         base, new = runs_of(point - point % 2), runs_of(point - point % 2 + 1)
         widths = {}
         for figure in self.figures:
@@ -213,7 +213,7 @@ def judged(rows: Sequence[Row], base: str = "") -> list[Row]:
     adjusted = stats.holm([_one_sided(row.excess) for row in rows])
     out = [replace(row, p=p, verdict=_verdict(row, p)) for row, p in zip(rows, adjusted, strict=True)]
     before = {(row.case, row.what) for row in out if row.variant == base and row.verdict == "not held"}
-    known = "not held, as with the base"
+    known = "not held, as with the baseline"
     return [
         replace(row, verdict=known) if base and not row.is_figure and row.is_bad and (row.case, row.what) in before else row
         for row in out

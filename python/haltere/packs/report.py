@@ -141,7 +141,7 @@ def of_check(played: Played, rows: Sequence[Row], base: str, smaller: Mapping[st
             if len(notable) < len(figures)
             else ""
         )
-        columns = ["case", "figure", "base", "new", "difference", "margin", "verdict"]
+        columns = ["case", "figure", "baseline", "new", "difference", "margin", "verdict"]
         _add(document, Table("figures", "Figures", columns, notable, note, left=2, every=list(cells.values())))
         document.add(_differences(figures, bad, played.results.directory / "figures" / "differences"))
     if must:
@@ -190,7 +190,7 @@ def _numbers(row: Row) -> list[str]:
 
 
 def _differences(rows: Sequence[Row], bad: Sequence[Row], stem: Path) -> Drawn:
-    """Each figure's difference in per cent of the base's mean, the base as a line, the worst ones first if there are many."""
+    """Each figure's difference in per cent of the baseline's mean, the baseline as a line, the worst ones first if there are many."""
 
     def percent(row: Row) -> Mean:
         assert row.base is not None and row.difference is not None
@@ -226,8 +226,10 @@ def _differences(rows: Sequence[Row], bad: Sequence[Row], stem: Path) -> Drawn:
     axes.axvline(0, color="#888888", linewidth=0.8)
     axes.grid(False, axis="y")
     axes.set_xlim(-limit, limit)
-    axes.set_xlabel("difference from the base (%)")
-    caption = "Differences from the base with 95 % intervals, seed by seed; grey: the margin; orange: worse beyond it."
+    axes.set_xlabel("difference from the baseline (%)")
+    caption = (
+        "Differences from the baseline with 95 % intervals, seed by seed; grey: the margin; orange: worse beyond it."
+    )
     plot.save(fig, stem, svg=True, pdf=False)
     stem.with_suffix(".json").unlink(missing_ok=True)  # a page's own drawing would lack the arrows
     return Drawn(stem.with_suffix(".png"), caption)

@@ -117,7 +117,7 @@ def _bytes(text: str) -> float:
 
 
 def _written(case: Case, row: Row, new: Variant, base: Variant, path: Path) -> Path:
-    was = f"{row.base.format(3)} {row.unit} with the base, {base.name}; " if row.base else ""
+    was = f"{row.base.format(3)} {row.unit} with the baseline, {base.name}; " if row.base else ""
     about = f"{row.what} of case {case.name}: {was}{row.value.format(3)} {row.unit} with {new.name} in the whole case. This is what is left of the case."
     comment = [*textwrap.wrap(" ".join(about.split()), 110, break_on_hyphens=False), "", f"  haltere run {path}"]
     text = toml({**case.experiment(new), "seeds": len(_SEEDS)})
