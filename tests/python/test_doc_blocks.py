@@ -31,7 +31,7 @@ BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```([\w{}-]*)[^\n]*\n(.*?)^`
 
 #: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
 PARSED = re.compile(
-    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack)\b"
+    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check)\b"
 )
 #: Programs of the machine, which are not carried out.
 OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git"}

@@ -100,7 +100,8 @@ BESIDE = {
     "studies": {"commands.reproduce", "commands.characterize", "characterize", "catalogue"},
     "validate": {"commands.validate"},
     "characterize": {"commands.characterize"},
-    "search": {"commands.search"},
+    "search": {"commands.search", "packs", "commands.packs"},
+    "packs": {"commands.packs"},
     "gym": set[str](),
     "captures": {"commands.captures"},
 }

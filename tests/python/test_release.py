@@ -73,7 +73,7 @@ def test_every_entry_of_the_data_folder_leads_to_the_repository() -> None:
 
 def test_the_wheel_has_every_study_and_reference() -> None:
     listed = subprocess.run(
-        ["git", "ls-files", "papers", "validation", "kernel", "bpf"], cwd=ROOT, capture_output=True, text=True
+        ["git", "ls-files", "packs", "papers", "validation", "kernel", "bpf"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split()
     if not listed:
         pytest.skip("git lists no files: this is no checkout")

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow.compute as pc
 
 from .. import _core
 from ..errors import InputError, nearest
@@ -133,6 +134,24 @@ def _goodput_flow(run: Run, of: str | None) -> float:
         return NAN  # a row of such an entry is the sum of its flows
     rates = run.goodput_mbit() if flows is None else run.goodput_of(flows)
     return float(rates.mean()) if len(rates) else NAN
+
+
+def _took(run: Run, group: str | None) -> float:
+    sized = {one.name for one in run.experiment.traffic if one.values.get("bytes")}
+    rows = run.table("flows", group=group).select(["group", "start_ns", "completed_ns"]).to_pylist()
+    end = run.experiment.duration_s * 1e9
+    spans = [
+        (end if row["completed_ns"] is None else row["completed_ns"]) - row["start_ns"]
+        for row in rows
+        if row["group"] in sized
+    ]
+    return float(np.mean(spans)) * 1e-9 if spans else NAN
+
+
+def _again(run: Run, group: str | None) -> float:
+    rows = run.table("flows", group=group).select(["segments_sent", "retransmissions"])
+    sent = pc.sum(rows["segments_sent"]).as_py()
+    return float(pc.sum(rows["retransmissions"]).as_py() / sent) if sent else NAN
 
 
 def _share(run: Run, of: str | None) -> float:
@@ -272,6 +291,9 @@ _ALL = (
            label="goodput of all flows", table="traffic", column="goodput (Mbit/s)", key="goodput_mbit", judged=True, over=True),
     Metric("goodput_flow", "mean goodput of a flow", "Mbit/s", _goodput_flow, "higher", 2, "class",
            table="classes", column="goodput of a flow (Mbit/s)", shown=_ONLY_ASKED),
+    Metric("took", "mean time of transfers that have a size, from start to last byte or to the end of the run", "s", _took, "lower", 3, "traffic",
+           label="time of a transfer", shown=_ONLY_ASKED),
+    Metric("sent_again", "part of the segments that senders sent again", "", _again, "lower", 4, "traffic", shown=_ONLY_ASKED, percent=True),
     Metric("share", "part of all goodput that flows of one class got", "", _share, "neither", 1, "class",
            label="share", table="classes", column="share of all (%)", shown=("worlds",), percent=True),
     Metric("jain", "Jain's index over the flows' goodput", "", _jain, "higher", 4, "traffic",

@@ -43,6 +43,8 @@ COMMANDS = {
     "export": ".results",
     "compare": ".compare",
     "characterize": ".characterize",
+    "pack": ".packs",
+    "check": ".packs",
     "play": ".play",
     "completion": ".completion",
 }
@@ -52,7 +54,7 @@ _WHOLE = "completion"
 
 #: Commands that draw figures, which need the extra ``report``.
 DRAWS = {
-    "attack", "characterize", "classify", "compare-worlds", "correlate", "plot", "report", "reproduce", "search",
+    "attack", "characterize", "check", "classify", "compare-worlds", "correlate", "plot", "report", "reproduce", "search",
 }  # fmt: skip
 
 #: Commands that need Linux's network or its kernel.

@@ -52,8 +52,9 @@ def _texts() -> dict[str, Any]:
 class Commands:
     """The commands of one parser; each module of this package adds its own."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self.top = parser
+    def __init__(self, parser: argparse.ArgumentParser, prefix: str = "") -> None:
+        """``prefix``: what precedes the names of commands in `commands.toml`."""
+        self.top, self._prefix = parser, prefix
         self._parsers = parser.add_subparsers(
             title="commands", dest="command", metavar="COMMAND", required=True, parser_class=Parser
         )
@@ -67,7 +68,7 @@ class Commands:
         if they are not given. ``fill`` has what stands for names in braces there. ``types`` has by argument: what reads the value, a tuple
         of choices, ``"many"`` for an option that may be repeated, or a dictionary of other settings of ``add_argument``.
         """
-        texts = {"help": help, "more": more, "arguments": ""} | _texts().get(name, {})
+        texts = {"help": help, "more": more, "arguments": ""} | _texts().get(self._prefix + name, {})
         for key, value in (fill or {}).items():
             texts = {what: text.replace(f"{{{key}}}", str(value)) for what, text in texts.items()}
         one: argparse.ArgumentParser = self._parsers.add_parser(
@@ -203,7 +204,8 @@ def show(document: Document, out: Path, json: Any = None) -> None:
     if json is not None:
         print_json(json)
         return
-    figures = f"Figures: {out / 'figures'} (PNG and PDF)\n" if (out / "figures").is_dir() else ""
+    formats = sorted({path.suffix[1:].upper() for path in (out / "figures").glob("*.p*")})
+    figures = f"Figures: {out / 'figures'} ({' and '.join(formats)})\n" if formats else ""
     print(f"{document.text()}\n\n{figures}Report:  {paths[0]}")
 
 

@@ -1,4 +1,4 @@
-"""Files of the repository that the installed package needs: studies, references, and the sources of the guest kernel.
+"""Files of the repository that the installed package needs: packs, studies, references, and the sources of the guest kernel.
 
 In a source checkout the entries of this folder are symbolic links to the folders of the repository. In a wheel they are the files themselves
 (`include` in `pyproject.toml`). So a path below this folder is the same in both.

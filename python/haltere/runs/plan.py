@@ -21,7 +21,7 @@ from ..limits import most
 from ..worlds import DEFAULT, World
 from ..worlds import world as world_of
 from .build import environment
-from .precision import Precision, Reached, judge
+from .precision import Precision, Reached
 from .records import Done, Failed, points_of
 from .results import Results, RunsFailed
 from .runner import Task, execute, finished
@@ -236,14 +236,17 @@ def _more(plan: Plan, rule: Precision, store: Store, known: dict[str, dict[str, 
     results = Results.of(store, plan.manifest(complete=False))
     stuck = {one.point for one in plan.failed}
     new: list[Task] = []
+
+    def runs_of(point: int) -> list[Run]:
+        return [Run(results, done) for done in plan.runs_of(point)]
+
     for point in plan.points:
         before = plan.reached.get(point.index)
         if point.index in stuck or (before is not None and before.next_n == before.n):
             continue
-        runs = plan.runs_of(point.index)
-        reached = judge(rule, [Run(results, done) for done in runs], known)
+        reached = rule.judge(point.index, runs_of, known)
         plan.reached[point.index] = reached
-        last = max(done.seed for done in runs)
+        last = max(done.seed for done in plan.runs_of(point.index))
         new += plan.ask(range(last + 1, last + 1 + reached.next_n - reached.n), [point.index])
     if new:
         store.write_manifest(plan.manifest(complete=False))

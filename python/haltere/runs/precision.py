@@ -9,7 +9,7 @@ are run whatever the number of jobs and whichever run ends first.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,23 @@ class Precision:
             return None
         metrics.check(rule["of"], "precision.of", scenario)
         return cls(float(rule["within"]), tuple(rule["of"]), int(rule["max_seeds"]))
+
+    def judge(self, point: int, runs_of: Callable[[int], list[Run]], known: dict[str, dict[str, float]]) -> Reached:
+        """How well the point is known by its runs, in the order of their seeds; ``known`` keeps metrics of runs by key."""
+        runs = runs_of(point)
+        names = list(self.of) or metrics.default(runs[0])
+        for run in runs:
+            if run.done.key not in known:
+                known[run.done.key] = {name: metrics.named(run, name) for name in names}
+        widths = {}
+        for name in names:
+            values = [known[run.done.key][name] for run in runs]
+            if any(map(math.isnan, values)):
+                raise InputError(f"precision.of: metric must be one that every run has, got `{name}`, which some lack")
+            # Of a single run nothing is known of the spread.
+            widths[name] = relative(stats.mean(values)) if len(values) > 1 else math.inf
+        count = next_count(len(runs), list(widths.values()), self.within, self.max_seeds)
+        return Reached(len(runs), widths, self.within, count)
 
 
 @dataclass(frozen=True)
@@ -75,20 +92,3 @@ def next_count(n: int, widths: Sequence[float], within: float, max_seeds: int) -
         return n
     called_for = 2 * n if math.isinf(widest) else math.ceil(n * (widest / within) ** 2)
     return max(n, min(max_seeds, max(n + 2, min(called_for, 2 * n))))
-
-
-def judge(rule: Precision, runs: Sequence[Run], known: dict[str, dict[str, float]]) -> Reached:
-    """How well the point is known by these runs, in the order of their seeds; ``known`` keeps metrics of runs by key."""
-    names = list(rule.of) or metrics.default(runs[0])
-    for run in runs:
-        if run.done.key not in known:
-            known[run.done.key] = {name: metrics.named(run, name) for name in names}
-    widths = {}
-    for name in names:
-        values = [known[run.done.key][name] for run in runs]
-        if any(map(math.isnan, values)):
-            raise InputError(f"precision.of: metric must be one that every run has, got `{name}`, which some lack")
-        # Of a single run nothing is known of the spread.
-        widths[name] = relative(stats.mean(values)) if len(values) > 1 else math.inf
-    count = next_count(len(runs), list(widths.values()), rule.within, rule.max_seeds)
-    return Reached(len(runs), widths, rule.within, count)

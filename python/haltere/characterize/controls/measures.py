@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis import stats
+from ...analysis import metrics, stats
 from ...analysis.measures import Run
 from ..files import Case
 
@@ -97,13 +97,6 @@ def _again(run: Run, _case: Case) -> float:
     return 100.0 * sum(row["retransmissions_after_warmup"] or 0 for row in rows) / max(sent, 1)
 
 
-def _took(run: Run, case: Case) -> float:
-    """Seconds that the transfer took; until the end of the run if it did not end."""
-    row = _own_rows(run, ["start_ns", "completed_ns"])[0]
-    end = row["completed_ns"] if row["completed_ns"] is not None else case.window[1] * 1e9
-    return (end - row["start_ns"]) * 1e-9
-
-
 def _completion(of: Callable[[list[float]], Any]) -> Callable[[Run, Case], float]:
     """Of the seconds that each short flow took; until the end of the run if it did not end."""
 
@@ -150,7 +143,7 @@ MEASURES = {
     "others_least": Measure("the slowest other flow, of an equal share", "%", 1, 1, lambda run, _: min(_others(run))),
     "sent": Measure("segments sent in 40 s without any feedback, a flow", "", -1, 1, _sent_each),
     "again": Measure("segments sent again", "%", -1, 2, _again),
-    "took": Measure("time of the transfer", "s", -1, 3, _took),
+    "took": Measure("time of the transfer", "s", -1, 3, lambda run, _: metrics.named(run, "took")),
     "short": Measure("mean completion time of short flows", "s", -1, 3, _completion(np.mean)),
     "short_p95": Measure("95th percentile of the completion time of short flows", "s", -1, 3, _completion(lambda spans: stats.percentile(spans, 95))),
     "ping": Measure("95th percentile of the ping", "ms", -1, 1, _ping),
