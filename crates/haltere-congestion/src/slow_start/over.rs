@@ -150,6 +150,9 @@ impl CongestionControl for Starting {
         if let Some(rapid) = &mut self.rapid {
             rapid.on_segment_lost(lost.bytes);
         }
+        if let Some(resume) = &mut self.resume {
+            resume.on_segment_lost(lost.bytes);
+        }
         self.control.on_segment_lost(lost);
     }
     fn on_loss(&mut self, ev: &LossEvent) {

@@ -14,7 +14,8 @@
 //! PipeSize is the flight before the jump and all that was acknowledged since. The RTT is confirmed if it is above half
 //! of saved_rtt and at most ten times that.
 //! Deviations: the phases move on acknowledgements only, so "all is sent" and "one RTT has passed" are noticed by the
-//! next one. beta of the Safe Retreat is the control's (the RFC: from 0.5 to 1). The saved parameters are those of the
+//! next one. In TCP the last unvalidated byte is acknowledged once what was lost is repaired: the Safe Retreat ends when
+//! all that was in flight is acknowledged or lost, and repairs do not count for PipeSize. beta of the Safe Retreat is the control's (the RFC: from 0.5 to 1). The saved parameters are those of the
 //! experiment: no connection saves or deletes any.
 //! Units: bytes, ns. Cost: O(1) an acknowledgement. Known problems: none.
 
@@ -39,8 +40,9 @@ pub(super) enum Phase {
     Unvalidated { since: Time, rtt: Dur, first: u64 },
     /// Unvalidated segments end at this byte.
     Validating { last: u64 },
-    /// So does this; the loss is what the control is told of at the end.
-    Retreat { last: u64, event: LossEvent, cwnd: u64 },
+    /// Of what was in flight at the loss so many bytes are neither acknowledged nor lost; the control is told of the loss
+    /// at the end.
+    Retreat { left: u64, event: LossEvent, cwnd: u64 },
     /// Normal control, for good.
     Over,
 }
@@ -87,8 +89,14 @@ impl Resume {
 
     /// Follows the control's answer. True if the retreat is over.
     pub(super) fn on_ack(&mut self, ev: &AckEvent, window: &mut Window) -> bool {
-        if self.holds_window() || self.is_trying() {
-            self.pipe += ev.delivered.as_u64();
+        match &mut self.phase {
+            Phase::Retreat { left, .. } => {
+                let delivered = ev.delivered.as_u64().min(*left);
+                *left -= delivered;
+                self.pipe += delivered;
+            }
+            Phase::Unvalidated { .. } | Phase::Validating { .. } => self.pipe += ev.delivered.as_u64(),
+            Phase::Reconnaissance(_) | Phase::Over => {}
         }
         match self.phase {
             Phase::Reconnaissance(end) => self.reconnoitre(ev, end, window),
@@ -100,9 +108,9 @@ impl Resume {
                 }
             }
             Phase::Validating { last } if ev.snd_una >= last => self.phase = Phase::Over,
-            Phase::Retreat { last, cwnd, .. } => {
+            Phase::Retreat { left, cwnd, .. } => {
                 window.set_cwnd(cwnd);
-                return ev.snd_una >= last;
+                return left == 0;
             }
             Phase::Validating { .. } | Phase::Over => {}
         }
@@ -138,10 +146,15 @@ impl Resume {
 
     /// A loss or a mark: drain what is unvalidated.
     pub(super) fn retreat(&mut self, ev: &LossEvent, window: &mut Window) {
-        let last = if let Phase::Validating { last } = self.phase { last } else { ev.snd_nxt };
         let cwnd = (self.pipe(window) / RETREAT_DIVISOR).max(2);
         window.set_cwnd(cwnd);
-        self.phase = Phase::Retreat { last, event: *ev, cwnd };
+        self.phase = Phase::Retreat { left: ev.in_flight.as_u64(), event: *ev, cwnd };
+    }
+
+    pub(super) fn on_segment_lost(&mut self, bytes: Bytes) {
+        if let Phase::Retreat { left, .. } = &mut self.phase {
+            *left = left.saturating_sub(bytes.as_u64());
+        }
     }
 }
 
@@ -213,12 +226,15 @@ mod tests {
     fn a_loss_of_unvalidated_segments_leaves_half_of_what_was_acknowledged() {
         let (mut r, mut w) = jumped();
         r.on_ack(&ack(215, [37, 47, 160, 149]), &mut w);
-        r.retreat(&LossEvent { snd_nxt: 160 * MSS, ..LossEvent::at(Time::ZERO, LossKind::Loss) }, &mut w);
+        let in_flight = Bytes::new(112 * MSS);
+        r.retreat(&LossEvent { in_flight, ..LossEvent::at(Time::ZERO, LossKind::Loss) }, &mut w);
         assert_eq!(w.cwnd, 33);
         w.slow_start(10);
         assert!(!r.on_ack(&ack(220, [60, 100, 160, 60]), &mut w));
         assert_eq!((w.cwnd, r.pipe(&w)), (33, 126), "it does not grow, and PipeSize does");
-        assert!(r.on_ack(&ack(330, [60, 160, 190, 30]), &mut w), "the last unvalidated one is acknowledged");
+        r.on_segment_lost(Bytes::new(2 * MSS));
+        assert!(r.on_ack(&ack(330, [60, 160, 190, 30]), &mut w), "all that was in flight is acknowledged or lost");
+        assert_eq!(r.pipe(&w), 176, "66 and 112, of which 2 were lost; repairs do not count");
     }
 
     #[test]

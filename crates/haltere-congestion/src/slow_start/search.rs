@@ -18,8 +18,9 @@
 //! options for missed bins it takes the reset, if more than W bins passed. It is for the first slow start only, as
 //! HyStart++: a loss ends it. The pace of the drain is that of its authors' implementation; the draft leaves it open.
 //! Units: bytes, ns. Cost: O(1) an acknowledgement. Known problems: it can judge after W + 1 bins and one RTT, that is
-//! 4.9 round trips, at the earliest: slow start from ten segments has a window of 300 by then. In a queue of one
-//! bandwidth-delay product slow start overflows before the judgement comes.
+//! 4.9 round trips, at the earliest: slow start from ten segments has a window of 300 by then. While 2 C is sent and C
+//! delivered, norm_diff reaches THRESH 3.7 round trips after the path is full. A queue below four bandwidth-delay
+//! products overflows before.
 
 use crate::AckEvent;
 use haltere_units::Dur;

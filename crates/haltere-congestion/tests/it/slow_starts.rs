@@ -113,10 +113,11 @@ fn phases(flow: &mut Flow) -> (Vec<u8>, usize) {
     (phases, flow.waiting())
 }
 
-/// Slow start doubles ten segments. The queue holds four bandwidth-delay products.
+/// Doubling, the queue holds about four bandwidth-delay products when 26 % of what was sent do not arrive in time: at 2 C
+/// sent and C delivered, 3.7 round trips after the path is full. Here it holds eight.
 #[test]
 fn search_leaves_before_a_deep_queue_overflows_and_drains_it() {
-    let deep = Path { limit: 4 * 826, ..path() };
+    let deep = Path { limit: 8 * 826, ..path() };
     let mut plain = flow(deep, json!({}));
     plain.run_until(Time::ZERO + Dur::from_secs(3));
     assert!(plain.drops > 1000, "without a rule: {}", plain.drops);
@@ -129,7 +130,7 @@ fn search_leaves_before_a_deep_queue_overflows_and_drains_it() {
     let mut kept = flow(deep, json!({ "slow_start": "search_undrained" }));
     assert_eq!(phases(&mut kept).0, [1, 0]);
     let window = kept.control.cwnd().as_u64() / MSS;
-    assert!((1652..4 * 826).contains(&window) && kept.drops == 0, "{window}");
+    assert!((3 * 826..6 * 826).contains(&window) && kept.drops == 0, "{window}");
 }
 
 /// 10, 20, 40 ... against 20, 60, 180, 540: after five round trips five times as much has arrived.
@@ -159,5 +160,5 @@ fn careful_resume_jumps_after_a_round_trip_and_retreats_from_a_path_that_has_shr
     assert!(seen.starts_with(&[5, 6]) && seen.ends_with(&[8, 0]), "{seen:?}");
     // PipeSize holds at most what arrived until the last unvalidated segment did: 83 on the path and 50 that wait.
     let threshold = flow.control.ssthresh().as_u64() / MSS;
-    assert!((20..250).contains(&threshold), "{threshold}");
+    assert!((20..180).contains(&threshold), "{threshold}");
 }
