@@ -118,6 +118,7 @@ OFFERS = [
     ('[topology.dumbbell]\nbottleneck = { rate = "1Mbit", de‸', "key", "delay"),
     ('[topology.dumbbell]\nbottleneck = { queue = { kind = "co‸', "value", '"codel"'),
     ('[topology.dumbbell]\nbottleneck = { queue = { kind = "codel", ‸ } }', "key", "target"),
+    ('[topology.dumbbell]\nbottleneck = { queue = { kind = "fq_co‸ } }', "value", '"fq_codel"'),
     ('[[traffic]]\nkind = "vi‸"', "value", '"video"'),
     ('[[traffic]]\n‸\nkind = "bulk"', "key", "congestion"),
     ('[[traffic]]\nkind = "bulk"\ncongestion = ["cubic", "bb‸"]', "value", '"bbr"'),
@@ -339,7 +340,7 @@ def test_a_sweep_on_a_narrow_page(folder: Path, scheme: str) -> None:
         page.get_by_role("button", name="Run all 12").click()
         wait(page, "laboratory.state.sweep.runs.size === 12 && !laboratory.state.running")
         lines = page.evaluate("laboratory.over.figure.lines.map((one) => one.values)")
-        assert len(lines[0]) == 6 and all(value > 15 for value in lines[0])
+        assert len(lines[0]) == 6 and all(sum(of_both) > 15 for of_both in zip(*lines, strict=True))
         for view in ("Experiment", "Results"):
             page.get_by_role("radio", name=view).click()
             assert page.evaluate("document.documentElement.scrollWidth") <= 420, view
