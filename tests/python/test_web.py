@@ -321,6 +321,7 @@ def test_a_mistake_is_marked_a_completion_taken_and_all_runs_done_by_keyboard(fo
             assert Path(download.value.path()).stat().st_size > 500
         # The link that it shares has the file as it is now.
         page.get_by_role("button", name="Share").click()
+        wait(page, "document.querySelector('#sharing').open")
         link = page.get_by_label("Link to this experiment").input_value()
         now = area.input_value()
         page.goto("about:blank")
