@@ -284,11 +284,6 @@ def _patches(axes: Axes, out: dict[str, Any], seen: set[int]) -> None:
         elif isinstance(one, patches.Polygon) and one.get_data_transform() == axes.transData and one.get_fill():
             points = np.asarray(one.get_xy(), dtype=np.float64)
             out["series"].append(series("path", _named(one), one.get_facecolor(), points[:, 0], y=points[:, 1], width=0.0, fill=True))  # fmt: skip
-        elif isinstance(one, patches.Ellipse):
-            points = one.get_patch_transform().transform(one.get_path().interpolated(8).vertices)
-            out["series"].append(
-                series("path", _named(one), one.get_edgecolor(), points[:, 0], y=points[:, 1], width=1.2, fill=bool(one.get_fill()))
-            )  # fmt: skip
         # Shades behind the data (a warm-up) say nothing that could be read off.
 
 

@@ -39,7 +39,7 @@ export function context(text, caret) {
     const end = index + token.length, touches = !found && caret > index && caret <= end;
     if (token[0] === "#") { if (touches) found = { path: [], place: "comment", word: "", from: caret, tables }; continue; }
     if (header) {
-      if (touches && token !== "\n") found = here(token, index);
+      if (touches && token !== "\n") found = here(token.slice(0, caret - index), index);
       if (token === "\n" || token === "]" && header.open-- === 1) {
         const path = tables.header(header.names.flatMap(dotted), header.array);
         stack = [frame("table", path)];
@@ -63,7 +63,7 @@ export function context(text, caret) {
     } else if (token === "}" || token === "]") { if (stack.length > 1) stack.pop(); }
     else if (token === ",") Object.assign(now, now.type === "array" ? {} : { keys: [], place: "key" });
     else {
-      if (touches) found = here(token, index);
+      if (touches) found = here(token.slice(0, caret - index), index);
       if (now.place === "key") now.keys = dotted(token);
       else if (now.keys.length && now.type !== "array") tables.at(now.path)[now.keys.join(".")] = plain(token);
     }
