@@ -41,7 +41,7 @@ QUEUE = "topology.dumbbell.bottleneck.queue"
 #: What a user does: its experiment, its traffic entry, the metric that says how well it goes, its unit and decimals, and whether more is better.
 USES = {
     "page": ("web", "web", "page_load_p50", "median load time (s)", 2, False),
-    "call": ("bulk", "bulk", "mos", "MOS beside a download", 2, True),
+    "call": ("bulk", "bulk", "mos", "MOS", 2, True),
     "bulk": ("bulk", "bulk", "goodput.bulk", "goodput (Mbit/s)", 1, True),
 }
 TITLES = {"page": "Web page", "call": "Call beside a download", "bulk": "Bulk"}

@@ -95,12 +95,14 @@ impl Cellular {
                 next = out + exponential(rng, self.every.as_secs_f64());
             }
             let mut at = start;
-            while start >= out && rate > 0.0 {
-                at += exponential(rng, 1.0 / rate);
-                if at >= start + tick {
-                    break;
+            if start >= out && rate > 0.0 {
+                loop {
+                    at += exponential(rng, 1.0 / rate);
+                    if at >= start + tick {
+                        break;
+                    }
+                    instants.push(Dur::from_ns((at * 1e9) as u64));
                 }
-                instants.push(Dur::from_ns((at * 1e9) as u64));
             }
             start += tick;
             rate = reflected(rate + step * rng.normal(), least, most);
