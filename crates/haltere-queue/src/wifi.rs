@@ -607,7 +607,7 @@ mod tests {
         assert_eq!((times[0], left.len()), (5209, 5));
         for (before, after, packets) in [(0, 1, 1), (1, 2, 3)] {
             let slots = times[after] - times[before] - 43 - 84 - 125 * packets;
-            assert!(slots % 9 == 0 && slots <= 15 * 9, "{times:?}");
+            assert!(slots.is_multiple_of(9) && slots <= 15 * 9, "{times:?}");
         }
         assert_eq!((times[2], times[3]), (times[4], times[4]));
     }
