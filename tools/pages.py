@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STORED, WITH_LINUX = "reproduced.json", "linux.json"
 #: The studies, and how long a run of each tells two builds apart.
 SAMPLE = {"aqm-lab": "5s", "dctcp-hysteresis": "2s", "iaas": "500ms", "mptcp-red": "5s", "rafle": "100s"}
-#: The seeds of a study with Linux's TCP.
+#: The seeds of a study with Linux's TCP. For mptcp-red two kernels must be built: its page says how.
 LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "mptcp-red": "10", "rafle": "5"}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))
 
