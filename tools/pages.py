@@ -37,7 +37,7 @@ SAMPLE = {
     "mptcp-red": "5s",
     "rafle": "100s",
 }
-#: The seeds of a study with Linux's TCP.
+#: The seeds of a study with Linux's TCP. For mptcp-red two kernels must be built: its page says how.
 LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "mptcp-red": "10", "rafle": "5"}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))
 
