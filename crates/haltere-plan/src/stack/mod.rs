@@ -1,6 +1,6 @@
 //! Transport stacks from outside the tree that do no I/O: what a program hands in, and what a world may ask of one.
 //!
-//! A traffic entry names its stack. `tcp` is Haltere's own. Any other is a [`Library`](library): the two ends of its
+//! A traffic entry names its stack. `tcp` is Haltere's own. Any other is a [`library`]: the two ends of its
 //! connections are [`Endpoint`]s that a [`Maker`] of the program makes. Only the simulator runs them.
 
 pub mod library;
@@ -24,7 +24,7 @@ haltere_units::params_registry! {
     /// A transport stack, distinguished by `kind`.
     pub enum StackParams {
         Tcp(tcp::Params) = tcp,
-        ; outside Library(library::Params)
+        ; outside Outside(library::Params)
     }
 }
 
