@@ -331,6 +331,7 @@ _PLACES = {
     "classifiers": 'queue = {{ kind = "classed", classifier = {table} }}',
     "congestion": "congestion = {table}",
     "schedulers": "multipath.scheduler = {table}",
+    "stacks": "stack = {table}",
     "traffic": "[[traffic]]\n{keys}",
 }
 

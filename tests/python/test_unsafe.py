@@ -8,13 +8,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
     path
-    for folder in ("crates", "fuzz", "benches", "kernel")
+    for folder in ("crates", "stacks", "fuzz", "benches", "kernel")
     for path in (ROOT / folder).rglob("*.rs")
     if "target" not in path.relative_to(ROOT).parts
 )
 CARGO = "[lints]\nworkspace = true\n"
 # The most files of `src` folders with `unsafe` in them. One more needs a reason as good; lower the number when one goes.
-MOST = 9
+MOST = 11
 
 
 def _code(path: Path) -> list[str]:

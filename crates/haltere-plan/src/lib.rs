@@ -18,6 +18,7 @@
 //! - [`mod@link`] is the model of a link: discipline, device ring, line, flight, and the order of random draws. [`fabric`]
 //!   drives all links of a plan by events. The wire and the kernel world run both as they are; the simulator has a faster
 //!   form, which tests compare with this one.
+//! - [`stack`] is what a world needs to run transport stacks of other people.
 //! - [`exchange`] has the closed loops (`rpc`, `video`, `web`) as state machines. A world moves their bytes and has no rule
 //!   of its own.
 //!
@@ -51,6 +52,7 @@ pub mod rng;
 pub mod routes;
 mod series;
 pub mod sizes;
+pub mod stack;
 pub mod varying;
 pub mod voice;
 mod written;

@@ -150,6 +150,10 @@ pub fn check_for(plan: &Plan, controls: &str, accurate_ecn: bool) -> Result<(), 
     for flow in &plan.flows {
         endpoint::check(flow)?;
         if let Some(tcp) = flow.app.tcp() {
+            if tcp.stack.is_some() {
+                let hint = "the simulator runs other stacks";
+                return Err(WireError::refused(&place(flow), "stack", "`tcp` in this world", "another", hint));
+            }
             kernel_tcp::congestion_names(&place(flow), &tcp.congestion)?;
             let (sender, receiver, _) = needs(flow);
             if !accurate_ecn && [sender, receiver].iter().any(|tcp| tcp.accurate_ecn != AccurateEcn::Off) {

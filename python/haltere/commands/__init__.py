@@ -29,6 +29,7 @@ COMMANDS = {
     "link": ".shell",
     "network": ".shell",
     "kernel": "..worlds.kernel.command",
+    "stack": ".stack",
     "validate": ".validate",
     "list": ".mechanisms",
     "explain": ".mechanisms",

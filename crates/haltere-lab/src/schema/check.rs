@@ -154,6 +154,9 @@ impl<'a> Checker<'a> {
         whole: &Node<'a>,
         place: &Place,
     ) -> Result<(), ScenarioError> {
+        if let Some(language) = kinds::of(kinds).and_then(|kind| kind.language) {
+            outside::add_language(value, language, kinds);
+        }
         if let Some(kind) = kinds::of(kinds)
             && let Some(about) = kind.outside
             && outside::is_meant(value)

@@ -1,6 +1,7 @@
 //! The kinds of names: one entry a registry.
 
 use haltere_congestion::CongestionParams;
+use haltere_plan::stack::StackParams;
 use haltere_queue::QueueParams;
 use haltere_queue::classify::ClassifierParams;
 use haltere_queue::service::ServiceParams;
@@ -25,6 +26,8 @@ pub(super) struct Kind {
     pub names: &'static [&'static str],
     /// What a mechanism from outside the tree is, by its language and place, if the registry takes such.
     pub outside: Option<AboutOutside>,
+    /// The language that a name has which is not of the registry and names none.
+    pub language: Option<&'static str>,
 }
 
 impl Kind {
@@ -38,17 +41,20 @@ impl Kind {
 pub(super) type AboutOutside = fn(&Outside, &str, Location<'_>) -> Result<About, ParamError>;
 
 /// One line a registry: what `haltere list` calls it, one of its entries in words, its union in the schema, its enum, and
-/// the trait of makers, if mechanisms from outside the tree may be entries.
+/// the trait of makers, if mechanisms from outside the tree may be entries, with their language if there is only one.
 macro_rules! kinds {
-    ($($name:ident $one:literal $union:ident: $names:ty $(, $maker:path)?;)+) => {
+    ($($name:ident $one:literal $union:ident: $names:ty $(, $maker:path $(, $language:expr)?)?;)+) => {
         pub(super) const ALL: &[Kind] = &[$(Kind {
             name: stringify!($name),
             one: $one,
             union: stringify!($union),
             names: <$names>::NAMES,
             outside: kinds!(@outside $($maker)?),
+            language: kinds!(@language $($($language)?)?),
         }),+];
     };
+    (@language) => { None };
+    (@language $language:expr) => { Some($language) };
     (@outside) => { None };
     (@outside $maker:path) => { Some(|of, language, at| of.find::<dyn $maker>(language)?.about(at)) };
 }
@@ -61,6 +67,7 @@ kinds! {
     schedulers "path scheduler" SchedulerParams: SchedulerParams, scheduler::outside::Maker;
     correlators "path correlator" CorrelatorParams: CorrelatorParams;
     topologies "topology" Topology: Topology;
+    stacks "transport stack" StackParams: StackParams, haltere_plan::stack::Maker, haltere_plan::stack::LANGUAGE;
     traffic "kind of traffic" Traffic: Traffic, haltere_plan::app::outside::Maker;
 }
 

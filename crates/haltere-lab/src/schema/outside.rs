@@ -31,6 +31,16 @@ fn kind_of(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| value.get("kind")?.as_str())
 }
 
+/// Puts the only language of a registry before a name that is not one of its own and has none.
+pub(super) fn add_language(value: &mut Value, language: &str, names: &[&str]) {
+    let Some(kind) = kind_of(value).filter(|kind| split(kind).is_none() && !names.contains(kind)) else { return };
+    let kind = json!(format!("{language}:{kind}"));
+    match value {
+        Value::Object(table) => drop(table.insert("kind".into(), kind)),
+        _ => *value = kind,
+    }
+}
+
 /// Checks the mechanism and its parameters. The value becomes what the registry's enum reads.
 pub(super) fn resolve(
     value: &mut Value,

@@ -50,7 +50,7 @@ impl<'a, R> Columns<'a, R> {
         self.push(name, "", false, array)
     }
     /// Texts, each stored by itself.
-    pub(super) fn text<'r>(self, name: &str, value: impl Fn(&'r R) -> Option<&'r str>) -> Self
+    pub(super) fn text<'r, T: AsRef<str>>(self, name: &str, value: impl Fn(&'r R) -> Option<T>) -> Self
     where
         'a: 'r,
     {

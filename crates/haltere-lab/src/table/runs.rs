@@ -3,7 +3,7 @@
 use super::columns::{Columns, Count};
 use super::workloads::taken;
 use arrow_array::RecordBatch;
-use haltere_plan::plan::{FlowPlan, LinkPlan};
+use haltere_plan::plan::{FlowPlan, LinkPlan, TcpPlan};
 use haltere_plan::record::{FlowRecord, LinkCounters, LinkRecord, SenderCounts};
 use haltere_plan::{Plan, Record};
 use haltere_units::{Dur, Time};
@@ -26,7 +26,7 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
         .text("flow", |(f, _)| Some(&f.name))
         .text("group", |(f, _)| Some(f.group_name()))
         .text("kind", |(f, _)| Some(f.app.kind()))
-        .text("congestion", |(f, _)| f.app.tcp().map(|tcp| tcp.congestion.label()))
+        .text("congestion", |(f, _)| f.app.tcp().map(TcpPlan::label))
         .text("from", |(f, _)| Some(&plan.nodes[f.from]))
         .text("to", |(f, _)| Some(&plan.nodes[f.to]))
         .count("start_ns", "ns", |(f, _)| f.start.as_ns())

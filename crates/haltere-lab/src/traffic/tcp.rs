@@ -5,7 +5,9 @@ use crate::error::{Fault, ScenarioError};
 use crate::scenario::overrides::Overrides;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_plan::plan::TcpPlan;
+use haltere_plan::stack::{self, StackParams};
 use haltere_transport::TcpParams;
+use haltere_units::Time;
 use haltere_units::outside::Origin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,11 @@ pub struct TcpSide {
     /// The congestion control. A list is assigned round-robin to the pairs and their `count`; both directions of one
     /// pair get the same.
     pub congestion: Controls,
+    /// The transport stack of both ends. A name other than `tcp` is that of a library that `haltere stack build` made,
+    /// such as `noq`, or the path of one. Only the simulator runs it. `congestion` then names a control of the stack's
+    /// own, unless the stack's parameter `control` says otherwise; `[tcp]` counts for the lengths of segments alone.
+    #[serde(skip_serializing_if = "is_tcp")]
+    pub stack: StackParams,
     /// Both ends use ECN, or do not. If it is not given, `[tcp]` says.
     pub ecn: Option<bool>,
     /// What is different from `[tcp]` at both ends.
@@ -33,11 +40,16 @@ impl Default for TcpSide {
     fn default() -> TcpSide {
         TcpSide {
             congestion: Controls::One(CongestionParams::default_of("cubic").expect("the registry holds cubic")),
+            stack: StackParams::default(),
             ecn: None,
             tcp: Overrides::default(),
             receiver: Overrides::default(),
         }
     }
+}
+
+fn is_tcp(stack: &StackParams) -> bool {
+    *stack == StackParams::default()
 }
 
 /// One congestion control, or several that are assigned round-robin.
@@ -75,12 +87,23 @@ impl Entry<'_> {
         }
         self.check_tcp(side, &receiver, &controls[0], "congestion")?;
         let (sender, receiver) = (Arc::new(sender), Arc::new(receiver));
+        let stack = side.stack.outside().map(|stack| Arc::new(stack.clone()));
         let plan = |c: &CongestionParams| TcpPlan {
             congestion: Arc::new(c.clone()),
             sender: sender.clone(),
             receiver: receiver.clone(),
+            stack: stack.clone(),
         };
+        for control in controls {
+            self.check_stack(&plan(control))?;
+        }
         Ok(controls.iter().map(|c| app(plan(c))).collect())
+    }
+
+    /// Whether the stack takes its parameters and the control.
+    fn check_stack(&self, tcp: &TcpPlan) -> Result<(), ScenarioError> {
+        let Some(stack) = &tcp.stack else { return Ok(()) };
+        self.ask(|| self.place.clone(), |origin| stack::make(stack, &tcp.end_context(false, Time::ZERO, false, origin)))
     }
 
     /// The same of an application that turns Nagle's algorithm off, as those do that ask and answer, unless the entry's

@@ -92,6 +92,9 @@ impl ArrivalsPlan {
 }
 
 impl App for ArrivalsPlan {
+    fn protocol(&self) -> Protocol {
+        self.tcp.protocol()
+    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }

@@ -2,12 +2,16 @@
 
 use super::arrivals::ArrivalsPlan;
 use super::multipath::PathPlan;
+use crate::headers::{TCP_HEADER_WITH_TIMESTAMPS, UDP_HEADER};
+use crate::stack;
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
+use haltere_units::outside::Origin;
 use haltere_units::{Dur, ParamError, Time};
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +67,9 @@ pub trait App: fmt::Debug {
 macro_rules! tcp_app {
     ($plan:ty $(; $($method:item)+)?) => {
         impl App for $plan {
+            fn protocol(&self) -> Protocol {
+                self.tcp.protocol()
+            }
             fn tcp(&self) -> Option<&TcpPlan> {
                 Some(&self.tcp)
             }
@@ -117,12 +124,39 @@ pub struct TcpPlan {
     pub sender: Arc<TcpParams>,
     /// Parameters of the endpoint that receives data.
     pub receiver: Arc<TcpParams>,
+    /// The stack from outside the tree that takes the place of TCP. `None`: it is TCP.
+    pub stack: Option<Arc<stack::library::Params>>,
 }
 
 impl TcpPlan {
     /// Two endpoints with the same parameters.
     pub fn alike(congestion: impl Into<Arc<CongestionParams>>, host: impl Into<Arc<TcpParams>>) -> TcpPlan {
         let (congestion, sender) = (congestion.into(), host.into());
-        TcpPlan { congestion, receiver: sender.clone(), sender }
+        TcpPlan { congestion, receiver: sender.clone(), sender, stack: None }
+    }
+    /// The protocol that its packets carry above IP.
+    pub fn protocol(&self) -> Protocol {
+        if self.stack.is_some() { Protocol::Udp } else { Protocol::Tcp }
+    }
+    /// What an end of its stack is made with. The largest UDP payload is that of a packet as long as one of TCP with a
+    /// full segment and timestamps.
+    pub fn end_context(&self, is_server: bool, now: Time, secrets: bool, origin: Origin) -> stack::EndContext {
+        let payload = self.sender.mss.as_u64() as u32 + TCP_HEADER_WITH_TIMESTAMPS - UDP_HEADER;
+        stack::EndContext {
+            is_server,
+            now,
+            congestion: self.congestion.clone(),
+            max_datagram: payload,
+            ecn: self.sender.ecn,
+            secrets,
+            origin,
+        }
+    }
+    /// The name of the control in reports, after that of the stack if it is not TCP: `noq:cubic`.
+    pub fn label(&self) -> Cow<'_, str> {
+        match &self.stack {
+            None => self.congestion.label().into(),
+            Some(stack) => stack::label(stack, &self.congestion).into(),
+        }
     }
 }

@@ -45,5 +45,6 @@ fn with(mut makers: Makers) -> Outside {
     makers.add::<dyn haltere_plan::app::outside::Maker>("python", Box::new(source::Sources));
     haltere_wasm::add(&mut makers);
     haltere_gym::add(&mut makers);
+    haltere_stack::add(&mut makers);
     Outside::of(&Arc::new(makers))
 }

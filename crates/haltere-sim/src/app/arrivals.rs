@@ -4,8 +4,10 @@
 //! is left. Endpoints of slots are numbered from [`FIRST`] up, so they need no place in the plan. A packet or a timer
 //! of a flow that is gone finds its slot empty, or another flow there with other ports.
 
+use super::bulk::Bulk;
+use super::stack::{Maker, Single};
 use super::tcp::Tcp;
-use super::{App, Place};
+use super::{AnySource, App, Asked, Place};
 use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
@@ -28,8 +30,11 @@ pub(crate) const FIRST: usize = 1 << 27;
 pub(crate) struct Arrivals;
 
 impl Arrivals {
-    pub fn new(_flow: &FlowPlan, plan: &ArrivalsPlan, place: Place) -> Result<Arrivals, ParamError> {
+    pub fn new(flow: &FlowPlan, plan: &ArrivalsPlan, place: Place) -> Result<Arrivals, ParamError> {
         // Built to hear what it says of its parameters.
+        if plan.tcp.stack.is_some() {
+            return Maker::new(flow, &plan.tcp, 0, &place).check(place.ports).map(|()| Arrivals);
+        }
         let origins = [place.origin.clone(), place.origin];
         Tcp::limited(0, &plan.tcp, Bytes::new(1), place.ports, origins).map(|_| Arrivals)
     }
@@ -54,9 +59,19 @@ impl App for Arrivals {
 /// A flow in its slot.
 #[derive(Debug)]
 struct SpawnedFlow {
-    tcp: Tcp,
+    on: Transport,
     completion: Completion,
 }
+
+/// What a flow that arrived runs on.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
+enum Transport {
+    Tcp(Tcp),
+    Stack(Box<Single>),
+}
+
+haltere_units::matcher! { ($) each: Transport { Tcp, Stack } }
 
 /// One traffic entry whose flows arrive during the run.
 #[derive(Debug)]
@@ -80,6 +95,8 @@ pub(crate) struct SpawnedFlows {
     known: HashMap<Vec<usize>, u32>,
     spawned: u64,
     origin: Origin,
+    /// TLS secrets are kept for captures.
+    secrets: bool,
     ecmp: bool,
     /// Flows that are gone.
     pub completions: Vec<Completion>,
@@ -96,6 +113,7 @@ impl SpawnedFlows {
             known: HashMap::new(),
             spawned: 0,
             origin: plan.origin(),
+            secrets: Asked::of(plan).secrets,
             ecmp: plan.ecmp,
             completions: Vec::new(),
             entries: (!plan.measure.logged.is_empty()).then(HashMap::new),
@@ -108,7 +126,10 @@ impl SpawnedFlows {
     /// The flow in that slot, if there is one.
     #[inline(always)]
     pub fn tcp(&self, slot: usize) -> Option<&Tcp> {
-        self.slots.get(slot)?.as_ref().map(|flow| &flow.tcp)
+        match &self.slots.get(slot)?.as_ref()?.on {
+            Transport::Tcp(tcp) => Some(tcp),
+            Transport::Stack(_) => None,
+        }
     }
     /// Prefetches that flow's state.
     #[inline(always)]
@@ -145,7 +166,7 @@ impl SpawnedFlows {
         assert!(slot < FIRST, "more flows at a time than there are numbers");
         self.slots[slot] = Some(self.new_flow(at, arrival, slot, plan, fabric));
         self.wait(at, fabric);
-        self.act(slot, fabric, |tcp, fabric| tcp.start(fabric));
+        self.act(slot, fabric, |on, fabric| each!(on, flow => flow.start(fabric)));
     }
     fn new_flow(
         &mut self,
@@ -158,12 +179,13 @@ impl SpawnedFlows {
         let (ends, number) = ((arrival.from, arrival.to), self.spawned);
         self.spawned += 1;
         let ports = haltere_plan::ports::of_arrival(number);
-        let (there, near) = self.path(ends, ports, fabric);
-        let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
+        let protocol = self.sources[at].plan.tcp.protocol();
+        let (there, near) = self.path(protocol, ends, ports, fabric);
+        let (back, far) = self.path(protocol, (arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
         let dscp = plan.flows[self.sources[at].index].dscp;
         let port = |ends, ports, cursor, endpoint| Port {
-            header: Header { cursor, endpoint, dscp, ..Header::new(Protocol::Tcp, ends, ports) },
+            header: Header { cursor, endpoint, dscp, ..Header::new(protocol, ends, ports) },
         };
         let near = port(ends, ports, near, endpoint + 1);
         let far = port((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);
@@ -186,12 +208,25 @@ impl SpawnedFlows {
             ideal: ideal(plan, (&there, &back), arrival.bytes, mss) + delay(plan, &there),
         };
         let origins = [chance.bits(), chance.bits()].map(|seed| self.origin.with_seed(seed));
-        let tcp = Tcp::limited(FIRST + slot, tcp, arrival.bytes, [near, far], origins);
-        Box::new(SpawnedFlow { tcp: tcp.expect("the parameters were checked when the run was built"), completion })
+        let (index, bytes, ports) = (FIRST + slot, arrival.bytes, [near, far]);
+        let on = if tcp.stack.is_some() {
+            let ends = Maker::of(tcp, &origins[0], self.secrets).open(fabric.now, ports);
+            Transport::Stack(Box::new(Single::of(index, ends, AnySource::Bulk(Bulk::of(Some(bytes))))))
+        } else {
+            let tcp = Tcp::limited(index, tcp, bytes, ports, origins);
+            Transport::Tcp(tcp.expect("the parameters were checked when the run was built"))
+        };
+        Box::new(SpawnedFlow { on, completion })
     }
     /// The links from one node to another, and where their list begins.
-    fn path(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
-        let header = Header::new(Protocol::Tcp, (from, to), ports);
+    fn path(
+        &mut self,
+        protocol: Protocol,
+        (from, to): (usize, usize),
+        ports: (u16, u16),
+        fabric: &mut Fabric,
+    ) -> (Vec<usize>, u32) {
+        let header = Header::new(protocol, (from, to), ports);
         let key = self.ecmp.then(|| header.flow().hash(self.origin.seed));
         let way = fabric.routes.choose(from, to, key);
         let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));
@@ -203,10 +238,10 @@ impl SpawnedFlows {
     }
     /// Lets the flow in a slot act, and frees the slot if the flow is over.
     #[inline]
-    fn act(&mut self, slot: usize, fabric: &mut Fabric, act: impl FnOnce(&mut Tcp, &mut Fabric)) {
+    fn act(&mut self, slot: usize, fabric: &mut Fabric, act: impl FnOnce(&mut Transport, &mut Fabric)) {
         let Some(flow) = &mut self.slots[slot] else { return };
-        act(&mut flow.tcp, fabric);
-        if flow.tcp.is_over()
+        act(&mut flow.on, fabric);
+        if each!(&mut flow.on, flow => flow.is_over())
             && let Some(flow) = self.slots[slot].take()
         {
             self.completions.push(flow.line());
@@ -215,13 +250,13 @@ impl SpawnedFlows {
     }
     /// The timer of an endpoint is due.
     pub fn on_timer(&mut self, slot: usize, side: usize, fabric: &mut Fabric) {
-        self.act(slot, fabric, |tcp, fabric| tcp.on_timer(side, fabric));
+        self.act(slot, fabric, |on, fabric| each!(on, flow => flow.on_timer(side, fabric)));
     }
     /// A packet reached an endpoint.
     pub fn receive(&mut self, slot: usize, side: usize, packet: Packet, fabric: &mut Fabric) {
         match &self.slots[slot] {
-            Some(flow) if flow.tcp.is_for(side, &packet.header) => {
-                self.act(slot, fabric, |tcp, fabric| tcp.receive(side, packet, fabric));
+            Some(flow) if each!(&flow.on, flow => flow.is_for(side, &packet.header)) => {
+                self.act(slot, fabric, |on, fabric| each!(on, flow => flow.receive(side, packet, fabric)));
             }
             _ => fabric.pool.give(&packet),
         }
@@ -260,7 +295,8 @@ fn sources(plan: &Plan, known: usize) -> Vec<Process> {
 
 impl SpawnedFlow {
     fn line(&self) -> Completion {
-        let retransmissions = self.tcp.info().retransmissions as u32;
-        Completion { end: self.tcp.completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }
+        let (info, completed) = each!(&self.on, flow => (flow.info(), flow.completed));
+        let retransmissions = info.retransmissions as u32;
+        Completion { end: completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }
     }
 }

@@ -1,8 +1,8 @@
 //! A source with always something to send, or with a limited number of bytes and then the end of the stream.
 
 use super::Source;
+use super::stream::Stream;
 use haltere_plan::plan::{BulkPlan, FlowPlan};
-use haltere_transport::Connection;
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 
@@ -26,7 +26,7 @@ impl Bulk {
     }
     /// Writes what the send buffer takes, and the end of the stream after the last byte.
     #[inline]
-    fn fill(&mut self, socket: &mut Connection) {
+    fn fill(&mut self, socket: &mut dyn Stream) {
         if let (Some(remaining), false) = (&mut self.remaining, self.closed) {
             *remaining -= socket.write(Bytes::new(*remaining)).as_u64();
             if *remaining == 0 {
@@ -40,18 +40,18 @@ impl Source for Bulk {
     fn limit(&self) -> Option<u64> {
         self.limit
     }
-    fn start(&mut self, client: &mut Connection) {
+    fn start(&mut self, client: &mut dyn Stream) {
         if self.remaining.is_none() {
             client.write_endless();
         }
         self.fill(client);
     }
     #[inline]
-    fn on_client(&mut self, _now: Time, client: &mut Connection) -> Option<Time> {
+    fn on_client(&mut self, _now: Time, client: &mut dyn Stream) -> Option<Time> {
         self.fill(client);
         None
     }
-    fn stop(&mut self, socket: &mut Connection) {
+    fn stop(&mut self, socket: &mut dyn Stream) {
         if !self.closed {
             self.closed = true;
             socket.close();

@@ -173,7 +173,7 @@ impl<C: Client> Exchange<C> {
     }
 }
 
-impl<C: Client> App for Exchange<C> {
+impl<C: Client + Send> App for Exchange<C> {
     fn start(&mut self, fabric: &mut Fabric) {
         self.client.start(&mut Open(&mut self.lines, fabric));
         self.go_on(fabric);

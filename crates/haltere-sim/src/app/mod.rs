@@ -1,7 +1,7 @@
 //! What runs on the hosts: one flow each, both of its ends.
 //!
 //! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are
-//! [`Source`]s of the application [`tcp`]; the others are an [`App`] of their own, and those of requests and responses
+//! [`Source`]s of the application [`tcp`], or of [`stack`] if they run on a stack from outside the tree; the others are an [`App`] of their own, and those of requests and responses
 //! a client of [`exchange`]. From the line follow the enums [`AnyFlow`] and [`AnySource`], through which the simulator
 //! calls a flow without a virtual call, and the one place that makes a flow of its plan.
 
@@ -9,6 +9,8 @@ pub(crate) mod exchange;
 mod observed;
 mod one_way;
 mod sockets;
+mod stack;
+mod stream;
 pub(crate) mod tcp;
 
 use crate::error::RunError;
@@ -16,18 +18,20 @@ use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::app::{is_over, positive_span, unknown_to_world};
 use haltere_plan::headers::MAX_DATAGRAM;
-use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
+use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan, TcpPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::{Fault, Plan, Record};
-use haltere_transport::{Connection, Info};
+use haltere_transport::Info;
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
+use std::fmt::Debug;
+use stream::Stream;
 
 /// A flow: both of its ends, and what its applications do there. Side 0 is the flow's sender, side 1 its receiver.
 ///
 /// It acts on the fabric: it sends through a [`Port`], asks for events with `Fabric::schedule`, and writes rows into
 /// `Fabric::record`.
-pub(crate) trait App {
+pub(crate) trait App: Debug + Send {
     /// Its start has come.
     fn start(&mut self, fabric: &mut Fabric);
     /// An event that it asked for (`Kind::App`) is due.
@@ -71,19 +75,19 @@ pub(crate) trait Source {
         None
     }
     /// The client has asked for the connection.
-    fn start(&mut self, _client: &mut Connection) {}
+    fn start(&mut self, _client: &mut dyn Stream) {}
     /// It is time to do something: at the start, and when it was asked for. When the next step is due.
-    fn step(&mut self, _now: Time, _client: &mut Connection) -> Option<Time> {
+    fn step(&mut self, _now: Time, _client: &mut dyn Stream) -> Option<Time> {
         None
     }
     /// A segment reached the client: there may be room to write, or something to read. When a step is due, if it is not
     /// yet asked for.
-    fn on_client(&mut self, _now: Time, _client: &mut Connection) -> Option<Time> {
+    fn on_client(&mut self, _now: Time, _client: &mut dyn Stream) -> Option<Time> {
         None
     }
     /// The server has read so many bytes.
-    fn on_server(&mut self, _now: Time, _server: &mut Connection, _bytes: u64) {}
-    fn stop(&mut self, client: &mut Connection) {
+    fn on_server(&mut self, _now: Time, _server: &mut dyn Stream, _bytes: u64) {}
+    fn stop(&mut self, client: &mut dyn Stream) {
         client.close();
     }
     /// Payload bytes that the client read.
@@ -112,13 +116,19 @@ pub(crate) struct Asked {
     pub window: Option<(Time, Time)>,
     /// What senders do is recorded.
     pub senders: bool,
+    /// TLS secrets are kept for captures.
+    pub secrets: bool,
 }
 
 impl Asked {
     /// What that plan asks.
     pub fn of(plan: &Plan) -> Asked {
         let window = (plan.warmup, plan.measure.until.unwrap_or(Time::NEVER));
-        Asked { window: plan.measure.delays.then_some(window), senders: plan.measure.senders }
+        Asked {
+            window: plan.measure.delays.then_some(window),
+            senders: plan.measure.senders,
+            secrets: !plan.measure.captured.is_empty(),
+        }
     }
     /// Delays are measured at that time.
     pub fn measures_at(&self, now: Time) -> bool {
@@ -143,6 +153,7 @@ macro_rules! apps {
         pub(crate) enum AnyFlow {
             Tcp(tcp::Tcp),
             Observed(Box<observed::Observed>),
+            Stack(Box<dyn App>),
             $($app($app_type)),+
         }
 
@@ -163,20 +174,19 @@ macro_rules! apps {
         impl AnyFlow {
             /// The flow of that plan.
             pub fn new(flow: &FlowPlan, place: Place) -> Result<AnyFlow, RunError> {
-                let Place { index, asked, .. } = place;
-                let made = match &flow.app {
-                    $(AppPlan::$source(plan) => $source_module::$source::new(flow, plan, &place.origin)
-                        .and_then(|source| tcp::Tcp::new(flow, &plan.tcp, AnySource::$source(source.into()), place))
-                        .map(|tcp| observe(tcp, index, asked)),)+
-                    $(AppPlan::$app(plan) => $app_module::$app::new(flow, plan, place).map(|app| AnyFlow::$app(app.into())),)+
+                let made = match (&flow.app, stack::exchange(flow, &place)) {
+                    (_, Some(made)) => made.map(AnyFlow::Stack),
+                    $((AppPlan::$source(plan), None) => $source_module::$source::new(flow, plan, &place.origin)
+                        .and_then(|source| connect(flow, &plan.tcp, AnySource::$source(source.into()), place)),)+
+                    $((AppPlan::$app(plan), None) => $app_module::$app::new(flow, plan, place).map(|app| AnyFlow::$app(app.into())),)+
                     #[allow(unreachable_patterns, reason = "the registry may hold fewer kinds than the plan's")]
-                    other => return Err(unknown(flow, other).into()),
+                    (other, None) => return Err(unknown(flow, other).into()),
                 };
                 made.map_err(|error| RunError::Param { place: format!("flow {}", flow.name), error })
             }
         }
 
-        haltere_units::matcher! { ($) each_flow: AnyFlow { Tcp, Observed, $($app),+ } }
+        haltere_units::matcher! { ($) each_flow: AnyFlow { Tcp, Observed, Stack, $($app),+ } }
         haltere_units::matcher! { ($) each_source: AnySource { $($source),+ } }
     };
 }
@@ -225,13 +235,13 @@ impl App for AnyFlow {
 impl Source for AnySource {
     haltere_units::forward! { each_source;
         fn limit(&self) -> Option<u64>;
-        fn start(&mut self, client: &mut Connection);
-        fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time>;
+        fn start(&mut self, client: &mut dyn Stream);
+        fn step(&mut self, now: Time, client: &mut dyn Stream) -> Option<Time>;
         #[inline]
-        fn on_client(&mut self, now: Time, client: &mut Connection) -> Option<Time>;
+        fn on_client(&mut self, now: Time, client: &mut dyn Stream) -> Option<Time>;
         #[inline]
-        fn on_server(&mut self, now: Time, server: &mut Connection, bytes: u64);
-        fn stop(&mut self, client: &mut Connection);
+        fn on_server(&mut self, now: Time, server: &mut dyn Stream, bytes: u64);
+        fn stop(&mut self, client: &mut dyn Stream);
         fn received(&self) -> u64;
         fn finish(&mut self, at: Time, flow: u32, record: &mut Record);
     }
@@ -256,18 +266,24 @@ impl AnyFlow {
     }
 }
 
-/// The flow of that connection, with an observer if the plan asks for one.
-fn observe(tcp: tcp::Tcp, index: usize, asked: Asked) -> AnyFlow {
-    if asked.window.is_some() || asked.senders {
-        return AnyFlow::Observed(Box::new(observed::Observed::new(tcp, index, asked)));
+/// The flow of one connection, with an observer if the plan asks for one.
+fn connect(flow: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<AnyFlow, ParamError> {
+    if tcp.stack.is_some() {
+        return Ok(AnyFlow::Stack(Box::new(stack::Single::new(flow, tcp, source, place)?)));
     }
-    AnyFlow::Tcp(tcp)
+    let Place { index, asked, .. } = place;
+    let tcp = tcp::Tcp::new(flow, tcp, source, place)?;
+    if asked.window.is_some() || asked.senders {
+        return Ok(AnyFlow::Observed(Box::new(observed::Observed::new(tcp, index, asked))));
+    }
+    Ok(AnyFlow::Tcp(tcp))
 }
 
 /// Refuses a plan with a flow of a kind that has no line in the registry.
 pub fn check_kinds(plan: &Plan) -> Result<(), Box<Fault>> {
     let unknown_one = plan.flows.iter().find(|flow| !has(&flow.app));
-    unknown_one.map_or(Ok(()), |flow| Err(Box::new(unknown(flow, &flow.app))))
+    unknown_one.map_or(Ok(()), |flow| Err(Box::new(unknown(flow, &flow.app))))?;
+    stack::check(plan)
 }
 
 /// Refuses a kind that has no line in the registry.

@@ -6,10 +6,10 @@
 //! and is written, instead of a new one, when the next would be due: a source that is held up offers less. A chunk
 //! larger than the whole buffer goes in parts.
 
+use super::stream::Stream;
 use super::{Source, mean, positive_rate, positive_span};
 use haltere_plan::plan::{DurationDistribution, FlowPlan, OnOffPlan};
 use haltere_plan::rng::Rng;
-use haltere_transport::Connection;
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 
@@ -50,7 +50,7 @@ impl OnOff {
         Ok(OnOff { chunk, clock, on, off, rng, next, on_until, wait, unsent: 0 })
     }
     /// Does what is due now; the time of the next step is returned.
-    fn act(&mut self, now: Time, socket: &mut Connection) -> Time {
+    fn act(&mut self, now: Time, socket: &mut dyn Stream) -> Time {
         match self.next {
             Next::TurnOn => self.on_until = now + self.rng.span(self.on),
             Next::TurnOff => {
@@ -77,7 +77,7 @@ impl OnOff {
 }
 
 impl Source for OnOff {
-    fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
+    fn step(&mut self, now: Time, client: &mut dyn Stream) -> Option<Time> {
         Some(self.act(now, client))
     }
 }

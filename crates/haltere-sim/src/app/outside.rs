@@ -1,6 +1,7 @@
 //! A source from outside the tree.
 
 use super::Source;
+use super::stream::Stream;
 use haltere_plan::app::outside::{OutsidePlan, OutsideSource, make};
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::rng::Rng;
@@ -19,18 +20,23 @@ impl Outside {
     }
 }
 
+/// The connection: such sources run on TCP alone.
+fn tcp(stream: &mut dyn Stream) -> &mut Connection {
+    stream.tcp().expect("another stack was refused")
+}
+
 impl Source for Outside {
     fn limit(&self) -> Option<u64> {
         self.0.limit()
     }
-    fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
-        self.0.step(now, client)
+    fn step(&mut self, now: Time, client: &mut dyn Stream) -> Option<Time> {
+        self.0.step(now, tcp(client))
     }
-    fn on_client(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
-        self.0.on_client(now, client)
+    fn on_client(&mut self, now: Time, client: &mut dyn Stream) -> Option<Time> {
+        self.0.on_client(now, tcp(client))
     }
-    fn on_server(&mut self, now: Time, server: &mut Connection, bytes: u64) {
-        self.0.on_server(now, server, bytes);
+    fn on_server(&mut self, now: Time, server: &mut dyn Stream, bytes: u64) {
+        self.0.on_server(now, tcp(server), bytes);
     }
     fn received(&self) -> u64 {
         self.0.received()

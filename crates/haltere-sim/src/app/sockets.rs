@@ -66,7 +66,7 @@ impl Sockets {
         let mut seeds = [0; 2];
         seeds[self.client] = self.seeds.bits();
         seeds[1 - self.client] = self.seeds.bits();
-        let TcpPlan { sender, receiver, congestion } = &self.tcp;
+        let TcpPlan { sender, receiver, congestion, .. } = &self.tcp;
         let end = |side: usize| {
             let mut port = self.ports[side].clone();
             let (role, own, other) = match side == self.client {

@@ -1,9 +1,10 @@
 //! Captures: every packet that a line takes, as a pcapng file.
-//! Source: draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet blocks). Deviations:
+//! Source: draft-ietf-opsawg-pcapng (section header, interface description, enhanced packet and
+//! decryption secrets blocks). Deviations:
 //! none.
 //! Model: packets with 14 or more bytes of framing are Ethernet frames, others are raw IP. Framing beyond 14 bytes is
 //! not in the file, as in a real capture. A timestamp is the virtual time in nanoseconds at which the transmission
-//! starts. Payload bytes are zeros.
+//! starts. Payload bytes are zeros, but those of stacks from outside the tree, with whose packets come their TLS secrets.
 
 use crate::capture::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
 use crate::control::Capture;
@@ -16,6 +17,8 @@ use std::io::Write;
 
 const LINKTYPE_ETHERNET: u16 = 1;
 const LINKTYPE_RAW: u16 = 101;
+/// Secrets in the format of SSLKEYLOGFILE.
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// Writes the packets of one link.
 pub(crate) struct Tap {
@@ -25,6 +28,8 @@ pub(crate) struct Tap {
     ethernet: Option<[[u8; 6]; 2]>,
     framing: u32,
     snaplen: u32,
+    /// Bytes of the run's TLS secrets that the file has.
+    secrets: usize,
     frame: Vec<u8>,
     block: Vec<u8>,
     error: Option<std::io::Error>,
@@ -51,6 +56,7 @@ impl Tap {
             ethernet: (framing >= ETHERNET).then(|| [hardware(plan.from), hardware(plan.to)]),
             framing,
             snaplen: capture.snaplen.unwrap_or(u32::MAX),
+            secrets: 0,
             frame: Vec::new(),
             block: Vec::new(),
             error: None,
@@ -84,7 +90,10 @@ impl Tap {
             frame.extend(src);
             frame.extend([0x08, 0x00]);
         }
-        encode(packet, &pool.body(packet), self.framing, &mut frame);
+        if self.secrets < pool.secrets.len() {
+            self.write_secrets(pool);
+        }
+        encode(packet, pool, self.framing, &mut frame);
         let layer2 = if self.ethernet.is_some() { ETHERNET } else { 0 };
         let original = packet.header.len - self.framing + layer2;
         let kept = original.min(self.snaplen);
@@ -100,6 +109,16 @@ impl Tap {
         body.extend_from_slice(&frame);
         self.write_block(6, &body);
         (self.frame, self.block) = (frame, body);
+    }
+    /// Writes the TLS secrets that are new, before the packets that they decrypt.
+    #[cold]
+    fn write_secrets(&mut self, pool: &Pool) {
+        let new = &pool.secrets[self.secrets..];
+        self.secrets = pool.secrets.len();
+        let mut body = Vec::from(TLS_KEY_LOG.to_le_bytes());
+        body.extend((new.len() as u32).to_le_bytes());
+        body.extend(new);
+        self.write_block(0x0000_000a, &body);
     }
     fn write_block(&mut self, kind: u32, body: &[u8]) {
         if self.error.is_some() {
@@ -124,15 +143,15 @@ fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
 }
 
 /// Appends the headers of a packet from IP up.
-fn encode(packet: &Packet, body: &Body, framing: u32, out: &mut Vec<u8>) {
+fn encode(packet: &Packet, pool: &Pool, framing: u32, out: &mut Vec<u8>) {
     let Header { len, src, dst, endpoint, src_port, dst_port, id, protocol, marks, dscp, .. } = packet.header;
     let payload = len - framing - IPV4_HEADER;
     let payload = u16::try_from(payload).unwrap_or_else(|_| panic!("an IP payload of {payload} bytes"));
     let ip = Ipv4 { src: address(src), dst: address(dst), protocol, ecn: marks.ecn(), dscp, id, payload };
     ip.encode(out);
-    match body {
-        Body::Tcp(segment) => encode_tcp(segment, &ip, (src_port, dst_port), out),
-        Body::Udp(_) => encode_udp(&ip, (src_port, dst_port), out),
+    match pool.body(packet) {
+        Body::Tcp(segment) => encode_tcp(&segment, &ip, (src_port, dst_port), out),
+        Body::Udp(_) => encode_udp(&ip, (src_port, dst_port), pool.payload(packet).unwrap_or_default(), out),
         Body::Echo(echo) => encode_echo(echo.reply, (endpoint / 2) as u16, echo.seq, out),
     }
 }

@@ -126,13 +126,14 @@ fn encode_options(segment: &Segment, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a UDP header; the checksum is that of a payload of zeros.
-pub fn encode_udp(ip: &Ipv4, ports: (u16, u16), out: &mut Vec<u8>) {
+/// Appends a UDP header and `payload`. Without a payload, the checksum is that of one of zeros.
+pub fn encode_udp(ip: &Ipv4, ports: (u16, u16), payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(ports.0.to_be_bytes());
     out.extend(ports.1.to_be_bytes());
     out.extend(ip.payload.to_be_bytes());
     out.extend([0; 2]);
+    out.extend(payload);
     ip.fill_checksum(out, start, 6);
 }
 

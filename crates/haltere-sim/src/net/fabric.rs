@@ -7,7 +7,7 @@ use crate::hosts::Hosts;
 use crate::net::detours::Detours;
 use crate::net::link::{Next, SimLink};
 use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
-use haltere_plan::headers::IPV4_HEADER;
+use haltere_plan::headers::{IPV4_HEADER, UDP_HEADER};
 use haltere_plan::{Record, Routes};
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
@@ -128,6 +128,12 @@ impl Port {
         }
         let header = self.next_header(segment.header_len() + options + segment.len, ecn, fabric.framing);
         let packet = fabric.pool.carry(header, segment);
+        fabric.forward(packet);
+    }
+    /// Sends a UDP datagram with that payload.
+    pub fn send_payload(&mut self, payload: &[u8], ecn: Ecn, fabric: &mut Fabric) {
+        let header = self.next_header(UDP_HEADER + payload.len() as u32, ecn, fabric.framing);
+        let packet = fabric.pool.carry_payload(header, payload);
         fabric.forward(packet);
     }
     #[inline]

@@ -278,8 +278,13 @@ impl Pkt for Packet {
 pub(crate) struct Pool {
     pub flights: Flights<Packet>,
     rare: Vec<Rare>,
+    /// The payload of the datagram to which that place of `rare` belongs, if it is one of a stack. A place that is not
+    /// in use keeps its memory.
+    payloads: Vec<Vec<u8>>,
     /// Places in `rare` not in use.
     free: Vec<u32>,
+    /// TLS secrets of the run so far, in the format of SSLKEYLOGFILE, for captures.
+    pub secrets: Vec<u8>,
     /// Packets that disciplines emitted. The network puts them on their paths.
     pub emitted: Vec<Packet>,
     /// Packets that links sent ahead of time. The fabric puts them on their next links.
@@ -333,6 +338,22 @@ impl Pool {
                 self.rare.len() as u32
             }
         }
+    }
+    /// A packet that carries that UDP payload.
+    pub fn carry_payload(&mut self, header: Header, payload: &[u8]) -> Packet {
+        let more = self.keep(&Segment::default());
+        let at = more as usize - 1;
+        if self.payloads.len() <= at {
+            self.payloads.resize_with(at + 1, Vec::new);
+        }
+        self.payloads[at].clear();
+        self.payloads[at].extend_from_slice(payload);
+        Packet { header, content: Content { more, payload: payload.len() as u16, ..Content::default() } }
+    }
+    /// The UDP payload of a packet of a stack.
+    pub fn payload(&self, packet: &Packet) -> Option<&[u8]> {
+        let at = packet.content.more.checked_sub(1).filter(|_| packet.header.protocol == UDP)?;
+        Some(&self.payloads[at as usize])
     }
     /// Prefetches the part of the packet that is kept here, if there is one.
     #[inline(always)]
@@ -422,6 +443,10 @@ impl Pool {
     }
     /// A copy of that packet.
     pub fn copy(&mut self, packet: &Packet) -> Packet {
+        if let Some(payload) = self.payload(packet) {
+            let payload = payload.to_vec();
+            return self.carry_payload(packet.header, &payload);
+        }
         let body = self.body(packet);
         self.take(packet.header, &body)
     }

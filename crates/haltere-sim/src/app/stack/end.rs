@@ -1,0 +1,128 @@
+//! One end of a connection of a stack, with its port and its timer.
+
+use super::super::Place;
+use crate::net::fabric::{Fabric, Port};
+use crate::net::packet::{Header, Packet};
+use haltere_plan::plan::{FlowPlan, TcpPlan};
+use haltere_plan::rng::Rng;
+use haltere_plan::stack::{Endpoint, Read, make};
+use haltere_queue::Ecn;
+use haltere_transport::Info;
+use haltere_units::outside::{self, Origin};
+use haltere_units::{ParamError, Time};
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(in crate::app) struct End {
+    pub endpoint: Box<dyn Endpoint>,
+    pub port: Port,
+    /// Its TLS secrets are asked for.
+    secrets: bool,
+    /// A burst that is sent.
+    burst: Vec<u8>,
+}
+
+/// Both ends of a connection, that of the flow's sender first.
+pub(in crate::app) type Ends = [End; 2];
+
+impl End {
+    /// Sends what may be sent now.
+    pub fn transmit(&mut self, fabric: &mut Fabric) {
+        while let Some((segment, ecn)) = self.endpoint.poll_transmit(fabric.now, &mut self.burst) {
+            if self.secrets {
+                fabric.pool.secrets.extend(self.endpoint.secrets().into_bytes());
+            }
+            for payload in self.burst.chunks(segment) {
+                self.port.send_payload(payload, ecn, fabric);
+            }
+        }
+    }
+    /// A packet of this connection arrived.
+    pub fn receive(&mut self, packet: &Packet, fabric: &mut Fabric) {
+        if let Some(payload) = fabric.pool.payload(packet) {
+            self.endpoint.on_datagram(fabric.now, packet.header.marks.ecn(), payload);
+        }
+        fabric.pool.give(packet);
+    }
+    /// A packet with that header is for this end.
+    pub fn is_for(&self, theirs: &Header) -> bool {
+        let mine = &self.port.header;
+        (mine.src_port, mine.dst_port, mine.dst) == (theirs.dst_port, theirs.src_port, theirs.src)
+    }
+}
+
+/// Makes both ends of the connections of a flow.
+#[derive(Debug)]
+pub(in crate::app) struct Maker {
+    tcp: TcpPlan,
+    origin: Origin,
+    secrets: bool,
+    /// Gives each end its seed.
+    seeds: Rng,
+    /// The flow's side that opens connections.
+    client: usize,
+}
+
+impl Maker {
+    pub fn new(flow: &FlowPlan, tcp: &TcpPlan, client: usize, place: &Place) -> Maker {
+        let seed = Rng::new(place.origin.seed, &format!("{}/connections", flow.name)).bits();
+        Maker { client, ..Maker::of(tcp, &place.origin.with_seed(seed), place.asked.secrets) }
+    }
+    /// Of connections whose client is the flow's sender.
+    pub fn of(tcp: &TcpPlan, origin: &Origin, secrets: bool) -> Maker {
+        let seeds = Rng::new(origin.seed, "ends");
+        Maker { tcp: tcp.clone(), origin: origin.clone(), secrets, seeds, client: 0 }
+    }
+    /// Makes a pair to hear what the stack says of the parameters.
+    pub fn check(&mut self, ports: [Port; 2]) -> Result<(), ParamError> {
+        self.try_open(Time::ZERO, ports).map(drop)
+    }
+    /// A new connection between these ports.
+    pub fn try_open(&mut self, now: Time, ports: [Port; 2]) -> Result<Ends, ParamError> {
+        let mut end = |side: usize, port: Port| {
+            let origin = self.origin.with_seed(self.seeds.bits());
+            let context = self.tcp.end_context(side != self.client, now, self.secrets, origin);
+            let stack = self.tcp.stack.as_ref().expect("the flow is one on a stack");
+            let endpoint = make(stack, &context)?;
+            Ok(End { endpoint, port, secrets: self.secrets, burst: Vec::new() })
+        };
+        let [near, far] = ports;
+        Ok([end(0, near)?, end(1, far)?])
+    }
+    /// The same. If the stack fails, the run ends, and until then the ends are closed.
+    pub fn open(&mut self, now: Time, ports: [Port; 2]) -> Ends {
+        self.try_open(now, ports.clone()).unwrap_or_else(|error| {
+            let kind = self.tcp.stack.as_ref().map(|stack| stack.kind()).unwrap_or_default();
+            self.origin.outside.raise(outside::Fault::new(kind, &error.name, &format!("be {}", error.rule), error.got));
+            ports.map(|port| End { endpoint: Box::new(Closed), port, secrets: false, burst: Vec::new() })
+        })
+    }
+}
+
+/// An end that does nothing.
+#[derive(Debug)]
+struct Closed;
+
+impl Endpoint for Closed {
+    fn on_datagram(&mut self, _now: Time, _ecn: Ecn, _payload: &[u8]) {}
+    fn on_timeout(&mut self, _now: Time) {}
+    fn next_timeout(&mut self) -> Option<Time> {
+        None
+    }
+    fn poll_transmit(&mut self, _now: Time, _out: &mut Vec<u8>) -> Option<(usize, Ecn)> {
+        None
+    }
+    fn write(&mut self, _stream: u64, _bytes: u64, _fin: bool) -> u64 {
+        0
+    }
+    fn read(&mut self) -> Option<Read> {
+        None
+    }
+    fn close(&mut self, _now: Time) {}
+    fn is_closed(&mut self) -> bool {
+        true
+    }
+    fn info(&self) -> Info {
+        Info::default()
+    }
+}

@@ -1,0 +1,351 @@
+//! The stacks of quinn-proto's family as one adapter: [`api`] has what differs between quinn and noq.
+//!
+//! Everything random follows from the seed of an end: the stack's own generator, connection ids, TLS, and what the
+//! stack draws from the system (`random`). The key exchange of TLS is a stand-in with the lengths of X25519
+//! (`tls`), because both ends are in one process and nobody is to be kept out. So a run's bytes repeat.
+
+#[cfg_attr(feature = "noq", path = "noq.rs")]
+#[cfg_attr(feature = "quinn", path = "quinn.rs")]
+mod api;
+mod control;
+mod null;
+mod random;
+mod tls;
+
+use control::{Factory, Watch};
+use haltere_stack_adapter::{Burst, Config, Info, Read, Stack};
+use proto::{
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
+    Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, Side, StreamEvent, StreamId,
+    Transmit, TransportConfig, ValidationTokenConfig, VarInt, WriteError,
+};
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The stacks' own connection-id length.
+const CID_LEN: usize = 8;
+/// Datagrams of one burst, as in the stacks' own loops over sockets.
+const MAX_SEGMENTS: usize = 10;
+/// What an end takes from the application at a time.
+const ZEROS: [u8; 65536] = [0; 65536];
+/// A connection has one pair of addresses; links do not look at them.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+/// The instant of virtual time zero. Stacks look at differences only.
+fn epoch() -> Instant {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    *EPOCH.get_or_init(Instant::now)
+}
+
+fn instant(now: u64) -> Instant {
+    epoch() + Duration::from_nanos(now)
+}
+
+fn nanos(at: Instant) -> u64 {
+    at.saturating_duration_since(epoch()).as_nanos() as u64
+}
+
+/// One end of a connection.
+struct End {
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    is_server: bool,
+    /// Without ECN, packets leave unmarked, and the stack finds that the path does not carry ECN.
+    uses_ecn: bool,
+    /// Packets that the endpoint sends without a connection.
+    replies: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
+    readable: VecDeque<StreamId>,
+    /// Streams that this end has opened.
+    opened: u64,
+    buffer: Vec<u8>,
+    random: u64,
+    secrets: Vec<u8>,
+    watch: Arc<Watch>,
+    is_established: bool,
+    failure: Option<String>,
+}
+
+/// Connection ids of a fixed length that follow from the seed.
+struct Cids;
+
+impl ConnectionIdGenerator for Cids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        cid(CID_LEN)
+    }
+    fn cid_len(&self) -> usize {
+        CID_LEN
+    }
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+fn cid(len: usize) -> ConnectionId {
+    let mut bytes = [0; 20];
+    random::fill(&mut bytes[..len]);
+    ConnectionId::new(&bytes[..len])
+}
+
+fn transport(config: &Config<'_>, watch: &Arc<Watch>) -> Result<TransportConfig, String> {
+    let mut transport = TransportConfig::default();
+    let window = VarInt::from_u64(config.number("receive_window", 16_000_000)?).map_err(|e| e.to_string())?;
+    let mut mtu = MtuDiscoveryConfig::default();
+    mtu.upper_bound(config.number("mtu", 1452)?.min(u64::from(config.max_datagram)) as u16);
+    transport
+        .congestion_controller_factory(Arc::new(Factory::new(config, watch.clone())?))
+        .stream_receive_window(window)
+        .receive_window(window)
+        .send_window(config.number("send_window", 16_000_000)?)
+        .initial_mtu(config.number("initial_mtu", 1200)?.min(u64::from(config.max_datagram)) as u16)
+        .mtu_discovery_config(Some(mtu))
+        .max_idle_timeout(None)
+        .max_concurrent_bidi_streams(VarInt::from_u32(1000));
+    if let Some(threshold) = Some(config.number("ack_threshold", 0)?).filter(|n| *n > 0) {
+        let mut acks = proto::AckFrequencyConfig::default();
+        acks.ack_eliciting_threshold(VarInt::from_u64(threshold).map_err(|e| e.to_string())?);
+        transport.ack_frequency_config(Some(acks));
+    }
+    Ok(transport)
+}
+
+impl End {
+    /// Calls `act` with this end's random numbers and secrets in place.
+    fn enter<T>(&mut self, act: impl FnOnce(&mut End) -> T) -> T {
+        random::set(self.random);
+        let result = act(self);
+        self.random = random::get();
+        tls::take_secrets(&mut self.secrets);
+        result
+    }
+    fn made(config: &Config<'_>, now: u64) -> Result<End, String> {
+        let watch = Arc::new(Watch::default());
+        let transport = Arc::new(transport(config, &watch)?);
+        let null = match config.option("crypto") {
+            None | Some("tls") => false,
+            Some("null") => true,
+            Some(other) => return Err(format!("crypto must be tls or null, got {other}")),
+        };
+        let mut reset_key = [0; 64];
+        random::fill(&mut reset_key);
+        let mut own = EndpointConfig::new(Arc::new(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &reset_key)));
+        let mut seed = [0; 32];
+        random::fill(&mut seed);
+        own.rng_seed(Some(seed));
+        api::cid_generator(&mut own, || Box::new(Cids));
+        let server = config.is_server.then(|| {
+            let mut server = ServerConfig::with_crypto(tls::server(config.secrets, null));
+            let mut tokens = ValidationTokenConfig::default();
+            tokens.sent(0);
+            server.transport_config(transport.clone()).migration(false).validation_token_config(tokens);
+            Arc::new(server)
+        });
+        let mut endpoint = api::endpoint(Arc::new(own), server);
+        let connection = match config.is_server {
+            true => None,
+            false => {
+                let mut client = ClientConfig::new(tls::client(config.secrets, null));
+                client.transport_config(transport).initial_dst_cid_provider(Arc::new(|| cid(CID_LEN)));
+                let made = endpoint.connect(instant(now), client, PEER, tls::SERVER_NAME);
+                Some(made.map_err(|e| e.to_string())?)
+            }
+        };
+        Ok(End {
+            endpoint,
+            connection,
+            is_server: config.is_server,
+            uses_ecn: config.ecn,
+            replies: VecDeque::new(),
+            readable: VecDeque::new(),
+            opened: 0,
+            buffer: Vec::with_capacity(65536),
+            random: 0,
+            secrets: Vec::new(),
+            watch,
+            is_established: false,
+            failure: None,
+        })
+    }
+    fn bits(&self, ecn: Option<EcnCodepoint>) -> u8 {
+        ecn.filter(|_| self.uses_ecn).map_or(0, |ecn| ecn as u8)
+    }
+    fn connection(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().map(|(_, connection)| connection)
+    }
+    /// Passes events between the endpoint and its connection, and keeps those for the application.
+    fn settle(&mut self) -> Result<(), String> {
+        let Some((handle, connection)) = &mut self.connection else { return Ok(()) };
+        loop {
+            while let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(event);
+                }
+            }
+            let Some(event) = connection.poll() else { break };
+            match event {
+                Event::Connected => self.is_established = true,
+                Event::Stream(StreamEvent::Opened { .. }) => {
+                    while let Some(id) = connection.streams().accept(Dir::Bi) {
+                        self.readable.push_back(id);
+                    }
+                }
+                Event::Stream(StreamEvent::Readable { id }) if !self.readable.contains(&id) => {
+                    self.readable.push_back(id);
+                }
+                Event::ConnectionLost { reason } => match reason {
+                    ConnectionError::ApplicationClosed(_)
+                    | ConnectionError::ConnectionClosed(_)
+                    | ConnectionError::LocallyClosed
+                    | ConnectionError::Reset
+                    | ConnectionError::TimedOut => {}
+                    fault => self.failure = Some(fault.to_string()),
+                },
+                _ => {}
+            }
+        }
+        self.failure.take().map_or(Ok(()), Err)
+    }
+    fn arrived(&mut self, now: u64, ecn: u8, data: &[u8]) -> Result<(), String> {
+        let (now, ecn) = (instant(now), EcnCodepoint::from_bits(ecn));
+        let mut reply = Vec::new();
+        match api::handle(&mut self.endpoint, now, PEER, ecn, data.into(), &mut reply) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
+                let made = self.endpoint.accept(incoming, now, &mut reply, None);
+                self.connection = Some(made.map_err(|e| e.cause.to_string())?);
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
+            Some(DatagramEvent::Response(transmit)) => {
+                let Transmit { ecn, size, .. } = transmit;
+                self.replies.push_back((reply[..size].to_vec(), ecn));
+            }
+            None => {}
+        }
+        self.settle()
+    }
+    fn written(&mut self, stream: u64, bytes: u64, fin: bool) -> Result<u64, String> {
+        let is_server = self.is_server;
+        let opened = self.opened;
+        let Some(connection) = self.connection() else { return Ok(0) };
+        if !is_server && stream >= opened {
+            if connection.streams().open(Dir::Bi).is_none() {
+                return Ok(0);
+            }
+            self.opened += 1;
+        }
+        let connection = self.connection().expect("it was there");
+        let mut send = connection.send_stream(StreamId::new(Side::Client, Dir::Bi, stream));
+        let mut taken = 0;
+        while taken < bytes {
+            match send.write(&ZEROS[..ZEROS.len().min((bytes - taken) as usize)]) {
+                Ok(some) => taken += some as u64,
+                Err(WriteError::Blocked | WriteError::ClosedStream) => break,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        if fin && taken == bytes {
+            // It fails if the peer stopped the stream or the connection is closing: then nobody waits for its end.
+            let _ = send.finish();
+            return Ok(taken + 1);
+        }
+        Ok(taken)
+    }
+    fn taken(&mut self) -> Result<Option<Read>, String> {
+        while let Some(id) = self.readable.pop_front() {
+            let Some((_, connection)) = &mut self.connection else { return Ok(None) };
+            let mut receive = connection.recv_stream(id);
+            let Ok(mut chunks) = receive.read(true) else { continue };
+            let (mut bytes, mut fin) = (0, false);
+            loop {
+                match chunks.next(usize::MAX) {
+                    Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+                    Ok(None) => {
+                        fin = true;
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+            let _ = chunks.finalize();
+            if bytes > 0 || fin {
+                return Ok(Some(Read { stream: id.index(), bytes, fin }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Stack for End {
+    const ABOUT: &'static CStr = api::ABOUT;
+
+    fn open(config: &Config<'_>, now: u64) -> Result<End, String> {
+        random::set(config.seed);
+        let mut end = End::made(config, now)?;
+        end.random = random::get();
+        tls::take_secrets(&mut end.secrets);
+        Ok(end)
+    }
+    fn receive(&mut self, now: u64, ecn: u8, data: &[u8]) -> Result<(), String> {
+        self.enter(|end| end.arrived(now, ecn, data))
+    }
+    fn timeout(&mut self, now: u64) -> Result<(), String> {
+        self.enter(|end| {
+            if let Some(connection) = end.connection() {
+                connection.handle_timeout(instant(now));
+            }
+            end.settle()
+        })
+    }
+    fn next_timeout(&mut self) -> Option<u64> {
+        self.connection()?.poll_timeout().map(nanos)
+    }
+    fn transmit(&mut self, now: u64, buffer: &mut [u8]) -> Option<Burst> {
+        self.enter(|end| {
+            if let Some((reply, ecn)) = end.replies.pop_front() {
+                buffer[..reply.len()].copy_from_slice(&reply);
+                return Some(Burst { len: reply.len(), segment: reply.len(), ecn: end.bits(ecn) });
+            }
+            end.buffer.clear();
+            let (_, connection) = end.connection.as_mut()?;
+            let sent = api::poll_transmit(connection, instant(now), MAX_SEGMENTS, &mut end.buffer)?;
+            buffer[..sent.size].copy_from_slice(&end.buffer[..sent.size]);
+            let segment = sent.segment_size.unwrap_or(sent.size);
+            Some(Burst { len: sent.size, segment, ecn: end.bits(sent.ecn) })
+        })
+    }
+    fn write(&mut self, stream: u64, bytes: u64, fin: bool) -> Result<u64, String> {
+        self.enter(|end| end.written(stream, bytes, fin))
+    }
+    fn read(&mut self) -> Result<Option<Read>, String> {
+        self.enter(End::taken)
+    }
+    fn close(&mut self, now: u64) {
+        self.enter(|end| {
+            if let Some(connection) = end.connection() {
+                connection.close(instant(now), VarInt::from_u32(0), Default::default());
+            }
+        });
+    }
+    fn info(&mut self) -> Info {
+        let (is_established, watch) = (self.is_established, self.watch.clone());
+        let Some(connection) = self.connection() else { return Info { ssthresh: u64::MAX, ..Info::default() } };
+        let info = Info {
+            is_established: u32::from(is_established),
+            is_closed: u32::from(connection.is_closed()),
+            ssthresh: u64::MAX,
+            ..api::info(connection)
+        };
+        watch.fill(info)
+    }
+    fn secrets(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.secrets)
+    }
+}
+
+haltere_stack_adapter::export!(End);
