@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn jitter_and_loss_follow_rfc_3550() {
-        let asked = Asked { window: Some((Time::ZERO, Time::NEVER)), senders: false };
+        let asked = Asked { window: Some((Time::ZERO, Time::NEVER)), senders: false, ..Asked::default() };
         let mut sink = OneWay::asked(asked).expect("it was asked for");
         // Sent every 20 ms; transit times 10, 14 and 10 ms; number 3 is lost, and 5 has not been sent.
         for (seq, sent, arrives) in [(1, 0, 10), (2, 20, 34), (4, 60, 70)] {
@@ -88,7 +88,7 @@ mod tests {
     }
     #[test]
     fn packets_sent_outside_the_window_do_not_count() {
-        let asked = Asked { window: Some((ms(100), ms(200))), senders: false };
+        let asked = Asked { window: Some((ms(100), ms(200))), senders: false, ..Asked::default() };
         let mut sink = OneWay::asked(asked).expect("it was asked for");
         for (seq, sent) in [(1, 90), (2, 110), (3, 210)] {
             sink.arrived(ms(sent + 300), &Datagram { sent: ms(sent), seq, payload: 160 });

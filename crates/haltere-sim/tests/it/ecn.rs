@@ -30,7 +30,7 @@ fn bulk(control: &str, ecn: [bool; 2], bytes: Option<u64>) -> AppPlan {
     let congestion = CongestionParams::default_of(control).expect("a control of the registry");
     let [sender, receiver] = ecn.map(|ecn| TcpParams { ecn, ..TcpParams::default() });
     AppPlan::Bulk(BulkPlan {
-        tcp: TcpPlan { congestion: congestion.into(), sender: sender.into(), receiver: receiver.into() },
+        tcp: TcpPlan { congestion: congestion.into(), sender: sender.into(), receiver: receiver.into(), stack: None },
         bytes: bytes.map(Bytes::new),
     })
 }

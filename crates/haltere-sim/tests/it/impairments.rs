@@ -12,10 +12,7 @@ use haltere_units::{Bytes, Dur, Prob};
 fn transfer(impairments: Impairments) -> (Info, Record) {
     let cubic = CongestionParams::default_of("cubic").expect("a control of the registry");
     let tcp = TcpParams::default();
-    let app = AppPlan::Bulk(BulkPlan {
-        tcp: TcpPlan { congestion: cubic.into(), sender: tcp.clone().into(), receiver: tcp.into() },
-        bytes: Some(Bytes::new(300_000)),
-    });
+    let app = AppPlan::Bulk(BulkPlan { tcp: TcpPlan::alike(cubic, tcp), bytes: Some(Bytes::new(300_000)) });
     let there = LinkPlan { impairments: Some(Box::new(impairments)), ..link(0, 1, 100) };
     let plan = plan(2, vec![there, link(1, 0, 100)], vec![flow(0, 1, app)], Dur::from_secs(20));
     let record = run(&plan, &RunControl::default()).expect("a run");

@@ -11,8 +11,8 @@
 //! An experiment holds its traces: when it is read, the name of a file is replaced by its contents. So a run depends on
 //! nothing but the experiment and the random seed, on any machine.
 
-pub(crate) mod cellular;
 mod cellreplay;
+pub(crate) mod cellular;
 pub(crate) mod leo;
 mod leoem;
 mod opportunities;
@@ -20,8 +20,8 @@ pub(crate) mod rows;
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
-use cellular::Cellular;
 use cellreplay::CellreplayTraces;
+use cellular::Cellular;
 use leo::Leo;
 use leoem::LeoemLog;
 use opportunities::Opportunities;
