@@ -31,10 +31,10 @@ BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```([\w{}-]*)[^\n]*\n(.*?)^`
 
 #: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
 PARSED = re.compile(
-    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check)\b"
+    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check|stack build)\b"
 )
 #: Programs of the machine, which are not carried out.
-OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git"}
+OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git", "cc"}
 #: What is added to a command so that it takes seconds.
 SHORTER = {"run": ["--quick"], "characterize": ["--quick", "--seeds", "1"]}
 #: The words of a command that a shell reads before `haltere`.
@@ -157,6 +157,8 @@ def is_an_experiment(block: Block) -> None:
         head, rest = SMALL.partition("seeds")[0], SMALL[SMALL.index("[topology") :]
         whole = text if "[topology" in text else f"{top}\n{head}{rest}\n{tables}"
         path = Path(block.name or "block.toml")
+        # A stack is a library that nobody has built here: the rest is read without it.
+        whole = re.sub(r"^stack = .*\n", "", whole, flags=re.M)
         path.write_text(whole)
         shutil.rmtree(Path("results") / path.stem, ignore_errors=True)
         assert package.load(path).to_dict() and tomllib.loads(whole), block
