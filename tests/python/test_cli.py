@@ -112,7 +112,7 @@ def test_explain_takes_any_spelling_tables_and_keys_and_says_which_red() -> None
     assert [entry.one for entry in catalogue.found("red")] == ["queue discipline", "path scheduler"]
     assert catalogue.find("GraphLink").name == "graph_link" and "(table)" in catalogue.explain("graph-link")
     assert "key of kind of traffic `poisson`" in catalogue.explain("per_second")
-    assert catalogue.explain("steps") == catalogue.explain("step")
+    assert catalogue.explain("dumbbells") == catalogue.explain("dumbbell")
     with pytest.raises(InputError, match="did you mean `codel`") as caught:
         catalogue.explain("codell")
     assert str(caught.value).count("`") <= 2 * 5, "the nearest three and no more"

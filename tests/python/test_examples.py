@@ -151,6 +151,8 @@ def _access(told: Told) -> bool:
 
 def _outage(told: Told) -> bool:
     return 4 <= told("goodput") < 6.5
+
+
 def _cell(told: Told) -> bool:
     return told("ping_p95", "codel") < told("ping_p95", "drop_tail") / 2
 

@@ -45,7 +45,7 @@ def experiment(
     bottleneck = {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "drop_tail", "limit": "1bdp"}, "loss": loss}
     access = {"rate": "1Gbit", "delay": "0s"}
     topology = {"dumbbell": {"pairs": 2, "access": access, "bottleneck": bottleneck}}
-    measure = {"pcap": ["bottleneck"]} if pcap else {}
+    measure = {"pcap": ["left>right"]} if pcap else {}
     value = {"duration": "10s", "warmup": "2s", "topology": topology, "traffic": [entry], "measure": measure}
     return Scenario.from_dict(value)._core
 

@@ -395,8 +395,11 @@ def packets(links: Any) -> int:
 def all_names(score: Score) -> None:
     """The part falls if it does not reach every name of every registry."""
     score.needed.update(
-        f"{registry} {name}" for registry, names in registries().items() for name in names if name != "program"
-    )  # the simulator runs none
+        f"{registry} {name}"
+        for registry, names in registries().items()
+        for name in names
+        if name not in ("program", "tcp")
+    )  # the simulator runs no program, and `tcp` is the stack of an entry without `stack`
 
 
 def attack(

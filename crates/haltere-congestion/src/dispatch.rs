@@ -1,10 +1,24 @@
-//! [`Control`] as a [`CongestionControl`]: each call goes to the control that it holds.
+//! [`Control`]: how it is made, and each of its calls, which goes to the control that it holds.
 
+use crate::slow_start::Start;
+use crate::slow_start::over::Starting;
 use crate::window::Window;
 use crate::{
-    AckEvent, CongestionControl, Control, CouplingView, EcnUse, LossEvent, LostSegment, RestartEvent, RtoEvent,
+    AckEvent, CongestionControl, CongestionParams, Control, CouplingView, EcnUse, LossEvent, LostSegment, RestartEvent,
+    RtoEvent, SenderContext,
 };
-use haltere_units::{Bytes, Dur, Probe, Rate, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
+
+impl Control {
+    /// The control of these parameters for that sender.
+    pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
+        let control = Control::plain(params, sender)?;
+        match params.start() {
+            Some(start) if *start != Start::default() => Starting::over(control, start),
+            _ => Ok(control),
+        }
+    }
+}
 
 impl CongestionControl for Control {
     haltere_units::forward! { each_control;

@@ -74,13 +74,9 @@ impl CongestionParams {
 }
 
 impl Control {
-    /// The control of these parameters for that sender.
-    pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
-        let control = each_control!(new p in params => (p, sender)?);
-        match params.start() {
-            Some(start) if *start != Start::default() => Starting::over(control, start),
-            _ => Ok(control),
-        }
+    /// The control itself, without a slow start over it.
+    fn plain(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
+        Ok(each_control!(new p in params => (p, sender)?))
     }
 }
 
@@ -101,7 +97,6 @@ pub use slow_start::{Hystart, SlowStartKind, Start, Started};
 
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
-use slow_start::Starting;
 
 /// The connection of a control.
 #[derive(Debug, Clone, PartialEq)]

@@ -123,7 +123,7 @@ impl Run {
 }
 
 /// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own, or a
-/// flow needs sockets.
+/// flow needs sockets or a stack that its kind does not run on.
 #[pyfunction]
 pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
     let scenario = scenario.get();
@@ -131,7 +131,7 @@ pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyRes
     py.detach(|| {
         // A large plan takes long to make, and few experiments have such a queue or flow.
         let text = lab.filled().to_string();
-        if ![r#""kind":"kernel""#, r#""kind":"program""#].iter().any(|kind| text.contains(kind)) {
+        if ![r#""kind":"kernel""#, r#""kind":"program""#, r#""stack":"#].iter().any(|kind| text.contains(kind)) {
             return Ok(());
         }
         let plan = scenario.plan(0)?;

@@ -33,8 +33,8 @@ haltere_units::params! {
         pub rate: Rate = Rate::from_mbps(20), [above 0];
         /// MAP interval, above 0. 2 ms is usual.
         pub interval: Dur = Dur::from_ms(2), [above 0];
-        /// Intervals from a request to its grant, from 1 to 100: the way to the head end, a MAP that is made there, and
-        /// its way back ahead of time.
+        /// Intervals from a request to its grant, from 1 to 100: the way to the head end, the MAP that it makes, and the
+        /// return path of that MAP.
         pub latency: u32 = 3, [from 1 to 100];
         /// Discipline of what waits to be requested. Left out: `dualpi2` with the ramp of DOCSIS 3.1's low-latency queue,
         /// 475 us to 1 ms beyond the wait for an interval, and with `queue_protection`.

@@ -12,8 +12,8 @@
 //!
 //! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate`.
 
-use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use crate::queue_protection::QueueProtection;
+use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Size, Time};

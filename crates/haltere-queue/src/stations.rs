@@ -1,4 +1,4 @@
-//! What the disciplines of shared media have in common: stations, told apart by their hosts, with rates that change.
+//! What the disciplines of shared media have in common: stations, which their hosts identify, with rates that change.
 
 use crate::Pkt;
 use alloc::format;

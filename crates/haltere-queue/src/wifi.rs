@@ -249,7 +249,8 @@ impl<P: Pkt> Wifi<P> {
     /// A channel of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         params.check()?;
-        let stations = if params.stations.is_empty() { alloc::vec![Station::default()] } else { params.stations.clone() };
+        let stations =
+            if params.stations.is_empty() { alloc::vec![Station::default()] } else { params.stations.clone() };
         for station in &stations {
             station.check()?;
             if let Some(step) = station.steps.iter().find(|step| step.rate == Rate::ZERO) {

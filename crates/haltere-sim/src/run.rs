@@ -9,7 +9,7 @@
 //! It is faster because pending events are in a timing wheel, links are computed lazily, and packets lie in one pool.
 
 use crate::app::arrivals::{self, FIRST, SpawnedFlows};
-use crate::app::{AnyFlow, App, Asked, Place};
+use crate::app::{AnyFlow, App, Asked, Place, check_kinds};
 use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
 use crate::engine::event::{Kind, Target};
@@ -318,7 +318,7 @@ pub(crate) fn path_ports(
 
 /// Refuses a plan that no world, or not this one, could run.
 pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
-    plan.check().map_err(|fault| RunError::from(*fault))?;
+    plan.check().and_then(|()| check_kinds(plan)).map_err(|fault| RunError::from(*fault))?;
     let most = Target::MAX_INDEX as usize;
     if plan.links.len() > most || plan.flows.len() > FIRST {
         let error = ParamError::new("links and flows", format!("at most {most} and {FIRST}"), "more");

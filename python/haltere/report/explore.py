@@ -261,7 +261,7 @@ def _summed(rates: Array, lines: Sequence[tuple[str, list[int]]]) -> Array:
 def _carried(run: Run, link: str | None) -> list[Series]:
     """What the link carried, in front of what it could have carried: a line, or an area if that changes."""
     carried = run.throughput(link) if link else None
-    if carried is None:
+    if link is None or carried is None:
         return []
     edges, rate, could = carried
     own = series("step", f"all of {link}", "#000000", edges, y=[*rate, rate[-1]], width=1.0)

@@ -1,4 +1,4 @@
-//! Slow starts that stand over any control with a [window](crate::window::Window), and what the laboratory may set of
+//! Slow starts over any control with a [window](crate::window::Window), and what the laboratory may set of
 //! them.
 //!
 //! | file | slow start | source |
@@ -9,19 +9,18 @@
 //! | `resume.rs` | Careful Resume: a jump to what an earlier connection had | RFC 9959 |
 //! | `limited.rs` | growth while the window is not the limit | draft-ietf-ccwg-ratelimited-increase |
 //!
-//! HyStart is a part of the controls whose sources have it. The others are not: [`Starting`] stands over a control and
+//! HyStart is a part of the controls whose sources have it. The others are not: [`Starting`] wraps a control and
 //! sets its window, so that a control knows nothing of them.
 
 mod hystart;
 mod limited;
-mod over;
+pub(crate) mod over;
 mod rapid;
 mod resume;
 mod search;
 
 pub use hystart::Hystart;
 pub(crate) use hystart::SlowStart;
-pub(crate) use over::Starting;
 
 use alloc::borrow::Cow;
 use alloc::format;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! If losses are those of a full queue, cwnd is beta times what the path holds when the recovery ends. beta is the
-//! control's, found by a loss that a copy of it is told of. The control itself learns of the loss at the end, with what
+//! control's, found by a loss that a copy of it is notified of. The control itself learns of the loss at the end, with what
 //! the path holds as its window, so that CUBIC's W_max is that.
 //! Deviations: rtt_floor is the least RTT of the current round, one of the two ways that the draft names. Segments are
 //! paced in the first flight only, as the rest of the sender paces nothing. In TCP a recovery lasts until what was sent
@@ -106,7 +106,7 @@ impl Rapid {
 /// The first recovery: the window converges.
 #[derive(Debug, Clone)]
 pub(super) struct Converging {
-    /// What the control is told at the end.
+    /// What the control is notified of at the end.
     pub event: LossEvent,
     /// The window before, in segments.
     pub before: u64,

@@ -40,7 +40,7 @@ pub(super) enum Phase {
     Unvalidated { since: Time, rtt: Dur, first: u64 },
     /// Unvalidated segments end at this byte.
     Validating { last: u64 },
-    /// Of what was in flight at the loss so many bytes are neither acknowledged nor lost; the control is told of the loss
+    /// Of what was in flight at the loss so many bytes are neither acknowledged nor lost; the control is notified of the loss
     /// at the end.
     Retreat { left: u64, event: LossEvent, cwnd: u64 },
     /// Normal control, for good.

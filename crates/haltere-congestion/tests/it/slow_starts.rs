@@ -1,4 +1,4 @@
-//! Slow starts that stand over a control: what holds whatever happens, and what each promises on a path.
+//! Slow starts over a control: what holds whatever happens, and what each promises on a path.
 
 use crate::conformance::{MSS, play, sender, step};
 use crate::path::{Flow, Path};

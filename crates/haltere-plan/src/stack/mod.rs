@@ -1,4 +1,4 @@
-//! Transport stacks from outside the tree that do no I/O: what a program hands in, and what a world may ask of one.
+//! Transport stacks from outside the tree that do no I/O: what a program passes in, and what a world may ask of one.
 //!
 //! A traffic entry names its stack. `tcp` is Haltere's own. Any other is a [`library`]: the two ends of its
 //! connections are [`Endpoint`]s that a [`Maker`] of the program makes. Only the simulator runs them.

@@ -33,7 +33,9 @@ impl Arrivals {
     pub fn new(flow: &FlowPlan, plan: &ArrivalsPlan, place: Place) -> Result<Arrivals, ParamError> {
         // Built to hear what it says of its parameters.
         if plan.tcp.stack.is_some() {
-            return Maker::new(flow, &plan.tcp, 0, &place).check(place.ports).map(|()| Arrivals);
+            return Maker::new(flow, &plan.tcp, 0, &place.origin, place.asked.secrets)
+                .check(place.ports)
+                .map(|()| Arrivals);
         }
         let origins = [place.origin.clone(), place.origin];
         Tcp::limited(0, &plan.tcp, Bytes::new(1), place.ports, origins).map(|_| Arrivals)

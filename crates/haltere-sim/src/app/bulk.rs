@@ -1,6 +1,6 @@
 //! A source with always something to send, or with a limited number of bytes and then the end of the stream.
 
-use super::Source;
+use super::contract::Source;
 use super::stream::Stream;
 use haltere_plan::plan::{BulkPlan, FlowPlan};
 use haltere_units::outside::Origin;

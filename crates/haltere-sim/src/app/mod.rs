@@ -1,10 +1,11 @@
 //! What runs on the hosts: one flow each, both of its ends.
 //!
 //! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are
-//! [`Source`]s of the application [`tcp`], or of [`stack`] if they run on a stack from outside the tree; the others are an [`App`] of their own, and those of requests and responses
-//! a client of [`exchange`]. From the line follow the enums [`AnyFlow`] and [`AnySource`], through which the simulator
+//! [`Source`]s of the application [`tcp`], or of [`stack`] if they run on a stack from outside the tree; the others are
+//! an [`App`] of their own, and those of requests and responses a client of [`exchange`]. From the line follow the enums [`AnyFlow`] and [`AnySource`], through which the simulator
 //! calls a flow without a virtual call, and the one place that makes a flow of its plan.
 
+mod contract;
 pub(crate) mod exchange;
 mod observed;
 mod one_way;
@@ -13,8 +14,10 @@ mod stack;
 mod stream;
 pub(crate) mod tcp;
 
+pub(crate) use contract::{App, Asked, Place, Source};
+
 use crate::error::RunError;
-use crate::net::fabric::{Fabric, Port};
+use crate::net::fabric::Fabric;
 use crate::net::packet::Packet;
 use haltere_plan::app::{is_over, positive_span, unknown_to_world};
 use haltere_plan::headers::MAX_DATAGRAM;
@@ -22,119 +25,8 @@ use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan, TcpPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::{Fault, Plan, Record};
 use haltere_transport::Info;
-use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
-use std::fmt::Debug;
 use stream::Stream;
-
-/// A flow: both of its ends, and what its applications do there. Side 0 is the flow's sender, side 1 its receiver.
-///
-/// It acts on the fabric: it sends through a [`Port`], asks for events with `Fabric::schedule`, and writes rows into
-/// `Fabric::record`.
-pub(crate) trait App: Debug + Send {
-    /// Its start has come.
-    fn start(&mut self, fabric: &mut Fabric);
-    /// An event that it asked for (`Kind::App`) is due.
-    fn step(&mut self, _fabric: &mut Fabric) {}
-    /// Its stop has come, for which it asked (`Kind::Stop`).
-    fn stop(&mut self, _fabric: &mut Fabric) {}
-    /// It is to stop at `at`, which is not past and not after the stop that it had. It has started or starts later.
-    fn set_stop(&mut self, at: Time, fabric: &mut Fabric);
-    /// The timer of the endpoint at `side` is due.
-    fn on_timer(&mut self, _side: usize, _fabric: &mut Fabric) {}
-    /// A packet reached the endpoint at `side`. The flow must take it out of the pool.
-    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric);
-    /// Payload bytes delivered to the receiving application so far.
-    fn received(&self) -> u64;
-    /// The sender's TCP endpoint, if it has one.
-    fn sender(&self) -> Option<Info> {
-        None
-    }
-    /// Adds to the flow's line of the record what is neither [`received`](App::received) nor [`sender`](App::sender).
-    fn record(&self, _record: &mut FlowRecord) {}
-    /// It has samples in the time series of flows.
-    fn is_sampled(&self) -> bool {
-        true
-    }
-    /// Inner variables for `[measure] state`.
-    fn state(&self, _probe: &mut Probe) {}
-    /// A sample is due: adds inner variables to `probe`, and rows of its own to `record`.
-    fn sample(&self, _at: Time, _probe: &mut Probe, _record: &mut Record) {}
-    /// The run is over at `at`: writes down the rest.
-    fn finish(&mut self, _at: Time, _record: &mut Record) {}
-    /// Its flows arrive during the run: `SpawnedFlows` starts and steps it.
-    fn spawns(&self) -> bool {
-        false
-    }
-}
-
-/// The application on a TCP connection: what the client and the server write. The server reads at once.
-pub(crate) trait Source {
-    /// Bytes after which the flow is complete.
-    fn limit(&self) -> Option<u64> {
-        None
-    }
-    /// The client has asked for the connection.
-    fn start(&mut self, _client: &mut dyn Stream) {}
-    /// It is time to do something: at the start, and when it was asked for. When the next step is due.
-    fn step(&mut self, _now: Time, _client: &mut dyn Stream) -> Option<Time> {
-        None
-    }
-    /// A segment reached the client: there may be room to write, or something to read. When a step is due, if it is not
-    /// yet asked for.
-    fn on_client(&mut self, _now: Time, _client: &mut dyn Stream) -> Option<Time> {
-        None
-    }
-    /// The server has read so many bytes.
-    fn on_server(&mut self, _now: Time, _server: &mut dyn Stream, _bytes: u64) {}
-    fn stop(&mut self, client: &mut dyn Stream) {
-        client.close();
-    }
-    /// Payload bytes that the client read.
-    fn received(&self) -> u64 {
-        0
-    }
-    /// The run is over at `at`: writes down rows of its own. `flow` is the flow's index.
-    fn finish(&mut self, _at: Time, _flow: u32, _record: &mut Record) {}
-}
-
-/// Where both ends of a flow send from, its place in the plan, and the run's origin.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub index: usize,
-    pub ports: [Port; 2],
-    /// Of a flow over several paths: both ends of each.
-    pub paths: Vec<[Port; 2]>,
-    pub origin: Origin,
-    pub asked: Asked,
-}
-
-/// What the plan asks of its flows beyond their counters.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asked {
-    /// Delays are measured from the first instant until the second.
-    pub window: Option<(Time, Time)>,
-    /// What senders do is recorded.
-    pub senders: bool,
-    /// TLS secrets are kept for captures.
-    pub secrets: bool,
-}
-
-impl Asked {
-    /// What that plan asks.
-    pub fn of(plan: &Plan) -> Asked {
-        let window = (plan.warmup, plan.measure.until.unwrap_or(Time::NEVER));
-        Asked {
-            window: plan.measure.delays.then_some(window),
-            senders: plan.measure.senders,
-            secrets: !plan.measure.captured.is_empty(),
-        }
-    }
-    /// Delays are measured at that time.
-    pub fn measures_at(&self, now: Time) -> bool {
-        self.window.is_some_and(|(from, until)| from <= now && now < until)
-    }
-}
 
 macro_rules! apps {
     (

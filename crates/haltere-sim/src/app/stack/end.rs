@@ -1,6 +1,5 @@
 //! One end of a connection of a stack, with its port and its timer.
 
-use super::super::Place;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Packet};
 use haltere_plan::plan::{FlowPlan, TcpPlan};
@@ -13,7 +12,7 @@ use haltere_units::{ParamError, Time};
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(in crate::app) struct End {
+pub(crate) struct End {
     pub endpoint: Box<dyn Endpoint>,
     pub port: Port,
     /// Its TLS secrets are asked for.
@@ -23,7 +22,7 @@ pub(in crate::app) struct End {
 }
 
 /// Both ends of a connection, that of the flow's sender first.
-pub(in crate::app) type Ends = [End; 2];
+pub(crate) type Ends = [End; 2];
 
 impl End {
     /// Sends what may be sent now.
@@ -53,7 +52,7 @@ impl End {
 
 /// Makes both ends of the connections of a flow.
 #[derive(Debug)]
-pub(in crate::app) struct Maker {
+pub(crate) struct Maker {
     tcp: TcpPlan,
     origin: Origin,
     secrets: bool,
@@ -64,9 +63,9 @@ pub(in crate::app) struct Maker {
 }
 
 impl Maker {
-    pub fn new(flow: &FlowPlan, tcp: &TcpPlan, client: usize, place: &Place) -> Maker {
-        let seed = Rng::new(place.origin.seed, &format!("{}/connections", flow.name)).bits();
-        Maker { client, ..Maker::of(tcp, &place.origin.with_seed(seed), place.asked.secrets) }
+    pub fn new(flow: &FlowPlan, tcp: &TcpPlan, client: usize, origin: &Origin, secrets: bool) -> Maker {
+        let seed = Rng::new(origin.seed, &format!("{}/connections", flow.name)).bits();
+        Maker { client, ..Maker::of(tcp, &origin.with_seed(seed), secrets) }
     }
     /// Of connections whose client is the flow's sender.
     pub fn of(tcp: &TcpPlan, origin: &Origin, secrets: bool) -> Maker {

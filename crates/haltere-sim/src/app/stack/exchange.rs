@@ -174,7 +174,7 @@ pub(crate) struct Exchange<C> {
 impl<C: Client> Exchange<C> {
     pub fn of(flow: &FlowPlan, tcp: &TcpPlan, client: C, place: Place) -> Result<Exchange<C>, ParamError> {
         let index = place.index;
-        let mut maker = Maker::new(flow, tcp, CLIENT, &place);
+        let mut maker = Maker::new(flow, tcp, CLIENT, &place.origin, place.asked.secrets);
         maker.check(place.ports.clone())?;
         let (connections, alarms, done) = (Vec::new(), Default::default(), VecDeque::new());
         let net = Net { index, maker, ports: place.ports, connections, alarms, opened: 0, done, received: 0 };

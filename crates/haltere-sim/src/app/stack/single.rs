@@ -89,7 +89,7 @@ impl Output {
 impl Single {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<Single, ParamError> {
         let index = place.index;
-        let mut maker = Maker::new(plan, tcp, CLIENT, &place);
+        let mut maker = Maker::new(plan, tcp, CLIENT, &place.origin, place.asked.secrets);
         let ends = maker.try_open(plan.start, place.ports)?;
         Ok(Single { stop: plan.stop, ..Single::of(index, ends, source) })
     }
