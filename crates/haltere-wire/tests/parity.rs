@@ -135,7 +135,9 @@ fn direct(params: &QueueParams, trace: &[(Time, Plain)]) -> Verdicts {
             return book.seen;
         }
         // What is due at one instant: timer, end of transmission, arrival.
-        let Some(now) = [queue.next_timer(), busy, arrival, ready].into_iter().flatten().min() else { return book.seen };
+        let Some(now) = [queue.next_timer(), busy, arrival, ready].into_iter().flatten().min() else {
+            return book.seen;
+        };
         if queue.next_timer() == Some(now) {
             queue.on_timer(now);
         }
@@ -189,11 +191,12 @@ fn same_verdicts(params: &QueueParams) -> Verdicts {
 
 #[test]
 fn every_discipline_decides_alike_on_the_wire() {
+    let fifo = direct(&QueueParams::default_of("drop_tail").unwrap(), &trace());
     for name in QueueParams::NAMES {
         let seen = same_verdicts(&QueueParams::default_of(name).unwrap());
         let decided = seen.overlimit + seen.congestion + seen.marked;
-        let reordered = seen.left.windows(2).filter(|pair| pair[0].1 > pair[1].1).count();
-        assert!(decided > 100 || reordered > 100, "{name} had nothing to decide: {decided} drops and marks");
+        // A shared medium decides when packets leave.
+        assert!(decided > 100 || seen.left != fifo.left, "{name} had nothing to decide: {decided} drops and marks");
     }
 }
 
