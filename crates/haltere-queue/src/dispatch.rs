@@ -4,11 +4,22 @@ use crate::{Backlog, Emits, Fate, Pkt, Qdisc, Queue};
 use haltere_units::{Probe, Time};
 
 impl<P: Pkt> Qdisc<P> for Queue<P> {
+    // Drop tail, which most links have, is inlined into the link; the others stay one call away.
+    #[inline]
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        match self {
+            Queue::DropTail(queue) => queue.enqueue(now, pkt, fate),
+            _ => self.enqueue_any(now, pkt, fate),
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        match self {
+            Queue::DropTail(queue) => queue.dequeue(now, fate),
+            _ => self.dequeue_any(now, fate),
+        }
+    }
     haltere_units::forward! { each_discipline;
-        #[inline]
-        fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>);
-        #[inline]
-        fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
         #[inline]
         fn backlog(&self) -> Backlog;
         fn ready_at(&self) -> Option<Time>;
@@ -22,5 +33,16 @@ impl<P: Pkt> Qdisc<P> for Queue<P> {
         fn keeps_flow_order(&self) -> bool;
         fn probe(&self, row: &mut Probe);
         fn state(&self, row: &mut Probe);
+    }
+}
+
+impl<P: Pkt> Queue<P> {
+    #[inline(never)]
+    fn enqueue_any(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        each_discipline!(self, it => it.enqueue(now, pkt, fate))
+    }
+    #[inline(never)]
+    fn dequeue_any(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        each_discipline!(self, it => it.dequeue(now, fate))
     }
 }
