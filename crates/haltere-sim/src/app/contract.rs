@@ -10,6 +10,10 @@ use haltere_units::outside::Origin;
 use haltere_units::{Probe, Time};
 use std::fmt::Debug;
 
+/// The side of a connection that opens it, in flows whose sender does.
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const SERVER: usize = 1;
+
 /// A flow: both of its ends, and what its applications do there. Side 0 is the flow's sender, side 1 its receiver.
 ///
 /// It acts on the fabric: it sends through a [`Port`], asks for events with `Fabric::schedule`, and writes rows into

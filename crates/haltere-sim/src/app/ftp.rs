@@ -24,7 +24,7 @@
 //! last acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
 use super::sockets::{self, Peers, Sockets, is_dead};
-use super::{App, Place, is_over};
+use super::{App, CLIENT, Place, SERVER, is_over};
 use crate::net::fabric::Fabric;
 use crate::net::packet::Packet;
 use haltere_plan::Record;
@@ -35,8 +35,6 @@ use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
 use haltere_transport::Connection;
 use haltere_units::{Bytes, ParamError, Time};
 
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
 /// Which connection of a task.
 const CONTROL: usize = 0;
 const DATA: usize = 1;

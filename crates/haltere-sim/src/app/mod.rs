@@ -2,8 +2,9 @@
 //!
 //! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are
 //! [`Source`]s of the application [`tcp`], or of [`stack`] if they run on a stack from outside the tree; the others are
-//! an [`App`] of their own, and those of requests and responses a client of [`exchange`]. From the line follow the enums [`AnyFlow`] and [`AnySource`], through which the simulator
-//! calls a flow without a virtual call, and the one place that makes a flow of its plan.
+//! an [`App`] of their own, and those of requests and responses a client of [`exchange`]. From the line follow the enums
+//! [`AnyFlow`] and [`AnySource`], through which the simulator calls a flow without a virtual call, and the one place
+//! that makes a flow of its plan.
 
 mod contract;
 pub(crate) mod exchange;
@@ -14,7 +15,7 @@ mod stack;
 mod stream;
 pub(crate) mod tcp;
 
-pub(crate) use contract::{App, Asked, Place, Source};
+pub(crate) use contract::{App, Asked, CLIENT, Place, SERVER, Source};
 
 use crate::error::RunError;
 use crate::net::fabric::Fabric;

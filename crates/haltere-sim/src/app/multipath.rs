@@ -4,7 +4,7 @@
 //! each end keeps what it has sent by the packet's identification, and the other end looks it up when the packet
 //! arrives.
 
-use super::{App, Place, is_over, positive_rate, positive_span};
+use super::{App, CLIENT, Place, SERVER, is_over, positive_rate, positive_span};
 use crate::engine::event::Kind;
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port};
@@ -19,8 +19,6 @@ use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use std::collections::VecDeque;
 
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
 /// Packets of one direction of a path that may overtake each other.
 const REORDERING: usize = 4096;
 
@@ -161,10 +159,7 @@ impl Multipath {
             port.send_segment(&t.segment, t.dss.option_len(), t.ecn, fabric);
         }
         if let Some(at) = self.ends[side].next_timeout() {
-            let at = at.max(now);
-            if self.alarms[side].wants(at) {
-                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
-            }
+            fabric.set_timer(&mut self.alarms[side], at, 2 * self.index + side);
         }
     }
     /// Writes down the paths as they are.

@@ -1,7 +1,6 @@
 //! Connections that a flow opens during the run, each on ports of its own.
 
 use super::Place;
-use crate::engine::event::Kind;
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
@@ -85,10 +84,8 @@ impl Sockets {
     }
     /// Sets the timer of one side for all of its connections.
     pub fn set_timer<'a>(&mut self, side: usize, ends: impl Iterator<Item = &'a Peers>, fabric: &mut Fabric) {
-        let next = ends.filter_map(|ends| ends[side].socket.next_timeout()).min().unwrap_or(Time::NEVER);
-        let at = next.max(fabric.now);
-        if next != Time::NEVER && self.alarms[side].wants(at) {
-            fabric.schedule(at, Kind::Timer, 2 * self.index + side);
+        if let Some(at) = ends.filter_map(|ends| ends[side].socket.next_timeout()).min() {
+            fabric.set_timer(&mut self.alarms[side], at, 2 * self.index + side);
         }
     }
     /// The timer of one side is due. False: another one replaced it.

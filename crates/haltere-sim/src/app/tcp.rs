@@ -1,7 +1,7 @@
 //! A TCP flow: a client that writes and a server that reads at once.
 
 use super::bulk::Bulk;
-use super::{AnySource, App, Place, Source, is_over};
+use super::{AnySource, App, CLIENT, Place, SERVER, Source, is_over};
 use crate::engine::event::Kind;
 use crate::engine::prefetch::{fetch, fetch_all};
 use crate::engine::timer::Alarms;
@@ -19,10 +19,6 @@ use haltere_transport::{
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;
-
-/// The client's side, and index of its endpoint.
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
 
 /// One end of the connection.
 #[derive(Debug)]
@@ -109,8 +105,7 @@ impl Tcp {
     }
     /// True if a packet with that header is for the end at `side`.
     pub fn is_for(&self, side: usize, header: &Header) -> bool {
-        let mine = &self.ends[side].port.header;
-        (mine.src_port, mine.dst_port, mine.dst) == (header.dst_port, header.src_port, header.src)
+        self.ends[side].port.receives(header)
     }
     /// Asks for the end at `side`.
     #[inline(always)]
@@ -156,10 +151,7 @@ impl Tcp {
             port.send_segment(&segment, more, ecn, fabric);
         }
         if let Some(at) = socket.next_timeout() {
-            let at = at.max(fabric.now);
-            if alarms.wants(at) {
-                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
-            }
+            fabric.set_timer(alarms, at, 2 * self.index + side);
         }
         if self.remembers[side] {
             self.remember(side, fabric);

@@ -3,6 +3,7 @@
 use crate::engine::event::{Kind, Target};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::prefetch::{LINE, fetch};
+use crate::engine::timer::Alarms;
 use crate::hosts::Hosts;
 use crate::net::detours::Detours;
 use crate::net::link::{Next, SimLink};
@@ -54,6 +55,14 @@ impl Fabric {
     pub fn schedule(&mut self, at: Time, kind: Kind, index: usize) {
         debug_assert!(at >= self.now, "at {} an event for {at}", self.now);
         self.events.push(at, Target::new(kind, index as u32));
+    }
+    /// The timer of that endpoint is due at `at`, or at once if that is past.
+    #[inline(always)]
+    pub fn set_timer(&mut self, alarms: &mut Alarms, at: Time, endpoint: usize) {
+        let at = at.max(self.now);
+        if alarms.wants(at) {
+            self.schedule(at, Kind::Timer, endpoint);
+        }
     }
     /// A packet that was sent or returned arrives at the next link of its path.
     pub fn forward(&mut self, packet: Packet) {
@@ -113,6 +122,11 @@ pub(crate) struct Port {
 }
 
 impl Port {
+    /// True if a packet with that header is for this end.
+    pub fn receives(&self, header: &Header) -> bool {
+        let mine = &self.header;
+        (mine.src_port, mine.dst_port, mine.dst) == (header.dst_port, header.src_port, header.src)
+    }
     /// Sends `body`, which takes `bytes` after the IP header.
     #[inline]
     pub fn send(&mut self, bytes: u32, ecn: Ecn, body: Body, fabric: &mut Fabric) {

@@ -1,7 +1,7 @@
 //! One end of a connection of a stack, with its port and its timer.
 
 use crate::net::fabric::{Fabric, Port};
-use crate::net::packet::{Header, Packet};
+use crate::net::packet::Packet;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::rng::Rng;
 use haltere_plan::stack::{Endpoint, Read, make};
@@ -42,11 +42,6 @@ impl End {
             self.endpoint.on_datagram(fabric.now, packet.header.marks.ecn(), payload);
         }
         fabric.pool.give(packet);
-    }
-    /// A packet with that header is for this end.
-    pub fn is_for(&self, theirs: &Header) -> bool {
-        let mine = &self.port.header;
-        (mine.src_port, mine.dst_port, mine.dst) == (theirs.dst_port, theirs.src_port, theirs.src)
     }
 }
 

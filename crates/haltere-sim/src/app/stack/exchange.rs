@@ -150,10 +150,8 @@ impl Net {
         self.connections.retain_mut(|connection| !connection.ends.iter_mut().all(|end| end.endpoint.is_closed()));
         for side in [SERVER, CLIENT] {
             let next = self.ends(side).filter_map(|end| end.endpoint.next_timeout()).min();
-            if let Some(at) = next.map(|at| at.max(fabric.now))
-                && self.alarms[side].wants(at)
-            {
-                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
+            if let Some(at) = next {
+                fabric.set_timer(&mut self.alarms[side], at, 2 * self.index + side);
             }
         }
     }
@@ -221,7 +219,7 @@ impl<C: Client + Send> App for Exchange<C> {
         self.go_on(fabric);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        match self.net.ends(side).find(|end| end.is_for(&packet.header)) {
+        match self.net.ends(side).find(|end| end.port.receives(&packet.header)) {
             Some(end) => end.receive(&packet, fabric),
             None => fabric.pool.give(&packet),
         }

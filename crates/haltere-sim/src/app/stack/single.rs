@@ -2,7 +2,7 @@
 
 use super::{Ends, Maker};
 use crate::app::stream::Stream;
-use crate::app::{AnySource, App, Place, Source, is_over};
+use crate::app::{AnySource, App, CLIENT, Place, SERVER, Source, is_over};
 use crate::engine::event::Kind;
 use crate::engine::timer::Alarms;
 use crate::net::fabric::Fabric;
@@ -14,8 +14,6 @@ use haltere_plan::stack::Endpoint;
 use haltere_transport::Info;
 use haltere_units::{Bytes, ParamError, Probe, Time};
 
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
 /// What an endless source writes at a time.
 const CHUNK: u64 = 1 << 16;
 
@@ -105,7 +103,7 @@ impl Single {
     }
     /// True if a packet with that header is for the end at `side`.
     pub fn is_for(&self, side: usize, header: &Header) -> bool {
-        self.ends[side].is_for(header)
+        self.ends[side].port.receives(header)
     }
     pub fn info(&self) -> Info {
         self.ends[CLIENT].endpoint.info()
@@ -130,10 +128,7 @@ impl Single {
         }
         end.transmit(fabric);
         if let Some(at) = end.endpoint.next_timeout() {
-            let at = at.max(fabric.now);
-            if self.alarms[side].wants(at) {
-                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
-            }
+            fabric.set_timer(&mut self.alarms[side], at, 2 * self.index + side);
         }
     }
     /// Lets the source act on the client's end.
