@@ -237,7 +237,7 @@ impl<P: Pkt> Cell<P> {
         haltere_units::refuse!(params.error == Prob::ONE, params.error, "below 1");
         haltere_units::refuse!(params.memory < SLOT, params.memory, "at least 1 ms");
         let users = if params.users.is_empty() { alloc::vec![User::default()] } else { params.users.clone() };
-        let tail = QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(1000) });
+        let tail = QueueParams::DropTail(drop_tail::Params::default());
         let discipline = params.queue.as_deref().unwrap_or(&tail);
         let mut bearers = Vec::new();
         for user in &users {

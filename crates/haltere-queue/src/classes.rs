@@ -4,7 +4,7 @@
 use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, drop_tail};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use haltere_units::{ParamError, Size, Time};
+use haltere_units::{ParamError, Time};
 
 haltere_units::params! {
     /// The packets of a class: those that meet every given condition. Without a condition: all.
@@ -90,7 +90,7 @@ impl<P: Pkt> Leaf<P> {
     /// A class of those packets; without a discipline they wait first in, first out.
     pub fn new(fits: &Match, queue: Option<&QueueParams>, link: &LinkContext) -> Result<Leaf<P>, ParamError> {
         fits.check_dscp()?;
-        let tail = QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(1000) });
+        let tail = QueueParams::DropTail(drop_tail::Params::default());
         Ok(Leaf { fits: fits.clone(), inner: Inner::new("queue", queue.unwrap_or(&tail), link)? })
     }
 }

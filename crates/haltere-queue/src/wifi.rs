@@ -115,7 +115,7 @@ impl Params {
     fn discipline(&self) -> QueueParams {
         match (&self.queue, self.scheduler) {
             (Some(queue), _) => QueueParams::clone(queue),
-            (None, Scheduler::Driver) => tail(1000),
+            (None, Scheduler::Driver) => QueueParams::DropTail(drop_tail::Params::default()),
             (None, _) => QueueParams::FqCodel(fq_codel::Params {
                 queues: Queues { limit: Size::Packets(8192), ..Queues::default() },
                 law: codel::Law { target: Dur::from_ms(20), ..codel::Law::default() },
@@ -123,10 +123,6 @@ impl Params {
             }),
         }
     }
-}
-
-fn tail(packets: u64) -> QueueParams {
-    QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(packets) })
 }
 
 /// A packet that left its queue.
@@ -259,14 +255,15 @@ impl<P: Pkt> Wifi<P> {
         }
         let inside = LinkContext { rate: stations.iter().map(|station| station.rate).max(), ..link.clone() };
         let (driver, discipline) = (params.scheduler == Scheduler::Driver, params.discipline());
+        let tail = QueueParams::DropTail(drop_tail::Params::default());
+        let uplink = params.uplink.as_deref().unwrap_or(&tail);
         let queue = || Queue::inside("queue", &discipline, &inside);
         let mut lanes = Vec::new();
         for _ in &stations {
             lanes.push(Lane::new(if driver { None } else { Some(queue()?) }));
         }
         for _ in &stations {
-            let uplink = params.uplink.as_deref().cloned().unwrap_or_else(|| tail(1000));
-            lanes.push(Lane::new(Some(Queue::inside("uplink", &uplink, &inside)?)));
+            lanes.push(Lane::new(Some(Queue::inside("uplink", uplink, &inside)?)));
         }
         let sender = |_| Sender { hardware: VecDeque::new(), backoff: 0, window: CW_MIN, ready: Time::ZERO };
         let rates = stations.iter().map(|station| Rates::new(station.rate, &station.steps, None));

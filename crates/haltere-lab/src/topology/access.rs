@@ -40,28 +40,37 @@ impl JsonSchema for AccessPath {
 
 /// The experiment with the keys of access links in the place of their names; `None` if it names none. It was checked.
 pub(crate) fn expanded(experiment: &Value) -> Option<Value> {
-    let mut topology = experiment.get("topology")?.clone();
-    let count = expand(&mut topology);
-    (count > 0).then(|| {
-        let mut experiment = experiment.clone();
-        experiment["topology"] = topology;
-        experiment
-    })
+    experiment.get("topology").filter(|topology| names_one(topology))?;
+    let mut experiment = experiment.clone();
+    expand(&mut experiment["topology"]);
+    Some(experiment)
 }
 
-/// Expands the tables below `value`, and counts them.
-fn expand(value: &mut Value) -> usize {
+/// The keys that the name in this table of a link stands for, if there is one.
+fn named(keys: &Map<String, Value>) -> Option<&'static Map<String, Value>> {
+    keys.get("path").and_then(Value::as_str).and_then(|name| PATHS.get(name)?.get("link")?.as_object())
+}
+
+fn names_one(value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.iter_mut().map(expand).sum(),
+        Value::Array(items) => items.iter().any(names_one),
+        Value::Object(keys) => named(keys).is_some() || keys.values().any(names_one),
+        _ => false,
+    }
+}
+
+/// Expands the tables below `value`.
+fn expand(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(expand),
         Value::Object(keys) => {
-            let below: usize = keys.values_mut().map(expand).sum();
-            let link = keys.get("path").and_then(Value::as_str).and_then(|name| PATHS.get(name)?.get("link"));
-            let Some(Value::Object(link)) = link else { return below };
-            keys.shift_remove("path");
-            *keys = beside(link.clone(), std::mem::take(keys));
-            below + 1
+            keys.values_mut().for_each(expand);
+            if let Some(link) = named(keys) {
+                keys.shift_remove("path");
+                *keys = beside(link.clone(), std::mem::take(keys));
+            }
         }
-        _ => 0,
+        _ => {}
     }
 }
 

@@ -45,18 +45,18 @@ pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>
             cellular.check(&format!("{path}.trace"))?;
             return Ok(None);
         }
+        Some(TraceSpec::Leoem(log)) => {
+            let varying = log.varying(&format!("{path}.trace"))?;
+            only_the_trace(link, path, ["rate", "delay", ""])?;
+            link.delay = varying.delay.as_ref().map_or(Dur::ZERO, |delay| delay.first);
+            return Ok(Some(Box::new(varying)));
+        }
+        Some(TraceSpec::Cellreplay(both)) => {
+            let base = both.base_delay(&format!("{path}.trace"))?;
+            only_the_trace(link, path, ["rate", "delay", ""])?;
+            link.delay = base;
+        }
         _ => {}
-    }
-    if let Some(TraceSpec::Cellreplay(both)) = &link.trace {
-        let base = both.base_delay(&format!("{path}.trace"))?;
-        only_the_trace(link, path, ["rate", "delay", ""])?;
-        link.delay = base;
-    }
-    if let Some(TraceSpec::Leoem(log)) = &link.trace {
-        let varying = log.varying(&format!("{path}.trace"))?;
-        only_the_trace(link, path, ["rate", "delay", ""])?;
-        link.delay = varying.delay.as_ref().map_or(Dur::ZERO, |delay| delay.first);
-        return Ok(Some(Box::new(varying)));
     }
     let rates = values(link, link.rate, |step| step.rate);
     let delay = values(link, Some(link.delay), |step| step.delay);

@@ -50,8 +50,8 @@ fn rates(out: &[(Time, TestPkt)], hosts: usize, seconds: f64) -> Vec<f64> {
     (0..hosts).map(|host| bytes(host) * 8.0 / seconds / 1e6).collect()
 }
 fn fixed(rates: &[f64], scheduler: Scheduler) -> Params {
-    let tail = |packets| Some(Box::new(tail(packets)));
-    Params { scheduler, queue: tail(1000), uplink: tail(1000), ..params(rates) }
+    let tail = Some(Box::new(QueueParams::DropTail(drop_tail::Params::default())));
+    Params { scheduler, queue: tail.clone(), uplink: tail, ..params(rates) }
 }
 fn near(got: f64, want: f64, part: f64) {
     assert!((got / want - 1.0).abs() < part, "{got} against {want}");
