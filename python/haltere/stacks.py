@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import data
-from .errors import HaltereError, InputError, nearest
+from .errors import HaltereError, InputError, unknown
 
 __all__ = ["Stack", "build", "built", "cache", "known"]
 
@@ -30,9 +30,8 @@ class Stack:
 
 
 def cache() -> Path:
-    """The folder of stacks: below ``XDG_CACHE_HOME``, by default ``~/.cache``; one folder a name, and in it one a version."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "haltere" / "stacks"
+    """The folder of stacks: one folder a name, and in it one a version."""
+    return data.cache("stacks")
 
 
 def known() -> dict[str, str]:
@@ -53,9 +52,7 @@ def built() -> list[Stack]:
 def build(name: str, version: str | None = None, env: Mapping[str, str] = os.environ) -> Stack:
     """Builds a stack and keeps it under the cache folder. Crates come from the registry that cargo is set up for."""
     if name not in known():
-        raise InputError(
-            f"stack must be one of {', '.join(f'`{one}`' for one in known())}, got `{name}`{nearest(name, list(known()))}"
-        )
+        raise unknown("stack", name, known())
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+[\w.+-]*", version):
         raise InputError(f"--version must be three numbers with dots between, got `{version}`")
     if shutil.which("cargo") is None:

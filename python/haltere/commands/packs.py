@@ -120,7 +120,7 @@ def _check(args: argparse.Namespace) -> int:
     new = Variant.of(control, None if args.stack is None else _stack(args.stack))
     with _base(args, new, out) as base:
         variants = _distinct([base, new] if base else [new])
-        rule = Paired(pack, figures, args.max_seeds) if base and args.seeds is None else None
+        rule = Paired.over(pack, figures, args.max_seeds) if base and args.seeds is None else None
         seeds = args.seeds or (min(10, args.max_seeds) if rule else None)
         played = play(pack, variants, out, seeds=seeds, jobs=args.jobs, world=args.world, precision=rule)
         rows = conditions(played) + (comparisons(played, figures) if base else [])

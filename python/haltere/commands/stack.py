@@ -10,28 +10,9 @@ from ._common import Commands, print_json
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    one = to.add(
-        "stack", _list, "build the transport stacks that flows run on beside TCP, and list them",
-        "examples:\n"
-        "  haltere stack build noq\n"
-        "  haltere stack build noq --version 1.0.0\n"
-        "  haltere stack list\n",
-    )  # fmt: skip
-    parts = one.add_subparsers(title="what to do", metavar="ACTION", required=True)
-    build = parts.add_parser(
-        "build",
-        help="build a stack",
-        description="Builds a stack and keeps it under the cache folder (cargo; two minutes).",
-    )
-    build.add_argument("name", metavar="NAME", help="which one: `haltere stack list` has the names")
-    build.add_argument(
-        "--version", metavar="VERSION", help="of the stack (default: the one that its adapter is tested with)"
-    )
-    build.add_argument("--json", action="store_true", help="print what was built as JSON")
-    build.set_defaults(does=_build)
-    listing = parts.add_parser("list", help="list the stacks that can be built and those that are")
-    listing.add_argument("--json", action="store_true", help="print as JSON")
-    listing.set_defaults(does=_list)
+    inner = Commands(to.add("stack", _list), "stack ")
+    inner.add("build", _build)
+    inner.add("list", _list)
 
 
 def _told(one: stacks.Stack) -> dict[str, str]:

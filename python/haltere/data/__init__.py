@@ -6,9 +6,10 @@ In a source checkout the entries of this folder are symbolic links to the folder
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-__all__ = ["CHECKOUT", "folder", "references", "root"]
+__all__ = ["CHECKOUT", "cache", "folder", "references", "root"]
 
 _HERE = Path(__file__).resolve().parent
 
@@ -37,3 +38,9 @@ def folder(name: str) -> Path:
 def references() -> Path:
     """The results measured on Linux, which ``haltere validate`` compares with if it gets no directory."""
     return folder("validation/linux")
+
+
+def cache(name: str) -> Path:
+    """The user's folder for what is built once: below ``XDG_CACHE_HOME``, by default ``~/.cache``."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "haltere" / name

@@ -17,7 +17,7 @@ from typing import Any
 from .. import data
 from ..analysis import metrics
 from ..api import Scenario
-from ..errors import InputError, nearest
+from ..errors import InputError, nearest, unknown
 from ..experiment import Experiment
 from ..kinds import label
 from ..limits import most
@@ -104,7 +104,7 @@ class Pack:
             if name in self.left_out:
                 raise InputError(f"--only {name}: {self.left_out[name]}")
             if name not in known:
-                raise InputError(f"--only must be one of {', '.join(f'`{one}`' for one in known)}, got `{name}`{nearest(name, known)}")  # fmt: skip
+                raise unknown("--only", name, known)
         return replace(self, cases=[known[name] for name in dict.fromkeys(wanted)], left_out={}) if wanted else self
 
 

@@ -172,17 +172,19 @@ def comparisons(played: Played, figures: Sequence[Figure]) -> list[Row]:
     return rows
 
 
+@dataclass(frozen=True)
 class Paired(Precision):
     """The stopping rule of a comparison: seeds are added until each figure is worse or not by more than its margin, as its interval says."""
 
-    def __init__(self, pack: Pack, figures: Sequence[Figure], max_seeds: int) -> None:
-        super().__init__(1.0, (), max_seeds)
-        self.__dict__["figures"] = tuple(figures)
-        #: What is certain at this level stays so after Holm's correction.
-        self.__dict__["level"] = LEVEL / sum(2 * len(case.must) + len(figures) for case in pack.cases)
-
-    figures: Sequence[Figure]
+    figures: tuple[Figure, ...]
     level: float
+    """What is certain at this level stays so after Holm's correction."""
+
+    @classmethod
+    def over(cls, pack: Pack, figures: Sequence[Figure], max_seeds: int) -> Paired:
+        """The rule of that pack."""
+        level = LEVEL / sum(2 * len(case.must) + len(figures) for case in pack.cases)
+        return cls(1.0, (), max_seeds, tuple(figures), level)
 
     def judge(self, point: int, runs_of: Callable[[int], list[Run]], known: dict[str, dict[str, float]]) -> Reached:
         """Points are pairs, the baseline first; both get the same seeds."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ... import data
 from ...errors import InputError
 
 __all__ = ["COST", "GuestKernel", "built", "cache", "find"]
@@ -50,9 +50,8 @@ class GuestKernel:
 
 
 def cache() -> Path:
-    """The folder of kernels: below ``XDG_CACHE_HOME``, by default ``~/.cache``."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "haltere" / "kernels"
+    """The folder of kernels."""
+    return data.cache("kernels")
 
 
 def built() -> list[GuestKernel]:
