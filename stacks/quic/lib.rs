@@ -4,6 +4,31 @@
 //! stack draws from the system (`random`). The key exchange of TLS is a stand-in with the lengths of X25519
 //! (`tls`), because both ends are in one process and nobody is to be kept out. So a run's bytes repeat.
 
+/// What the adapter says of a stack with these congestion controls, as JSON.
+macro_rules! about {
+    ($name:literal, $controls:literal) => {
+        match CStr::from_bytes_with_nul(
+            concat!(
+                r#"{"name":""#,
+                $name,
+                r#"","version":""#,
+                env!("HALTERE_STACK_VERSION"),
+                r#"","summary":"QUIC by "#,
+                $name,
+                r#"-proto.","controls":"#,
+                $controls,
+                r#","ours":true,"parameters":"#,
+                include_str!("parameters.json"),
+                "}\0"
+            )
+            .as_bytes(),
+        ) {
+            Ok(text) => text,
+            Err(_) => panic!("one NUL, at the end"),
+        }
+    };
+}
+
 #[cfg_attr(feature = "noq", path = "noq.rs")]
 #[cfg_attr(feature = "quinn", path = "quinn.rs")]
 mod api;

@@ -15,19 +15,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub const ABOUT: &CStr = match CStr::from_bytes_with_nul(
-    concat!(
-        r#"{"name":"noq","version":""#,
-        env!("HALTERE_STACK_VERSION"),
-        r#"","summary":"QUIC by noq-proto.","controls":["reno","cubic","bbr3"],"ours":true,"parameters":"#,
-        include_str!("parameters.json"),
-        "}\0"
-    )
-    .as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => panic!("one NUL, at the end"),
-};
+pub const ABOUT: &CStr = about!("noq", r#"["reno","cubic","bbr3"]"#);
 
 pub fn own(name: &str) -> Option<Arc<dyn ControllerFactory + Send + Sync>> {
     Some(match name {

@@ -14,19 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub const ABOUT: &CStr = match CStr::from_bytes_with_nul(
-    concat!(
-        r#"{"name":"quinn","version":""#,
-        env!("HALTERE_STACK_VERSION"),
-        r#"","summary":"QUIC by quinn-proto.","controls":["reno","cubic","bbr"],"ours":true,"parameters":"#,
-        include_str!("parameters.json"),
-        "}\0"
-    )
-    .as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => panic!("one NUL, at the end"),
-};
+pub const ABOUT: &CStr = about!("quinn", r#"["reno","cubic","bbr"]"#);
 
 pub fn own(name: &str) -> Option<Arc<dyn ControllerFactory + Send + Sync>> {
     Some(match name {
