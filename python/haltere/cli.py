@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from . import commands, errors, terminal
-from .commands._common import Commands, Parser
+from .commands._common import Commands, Help, Parser
 from .errors import HaltereError, InputError
 from .limits import most
 
@@ -45,7 +45,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         prog="haltere",
         description="A laboratory for how flows share a bottleneck.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
     )
     top.add_argument("--version", action="version", version=f"haltere {version}")
     top.add_argument("--traceback", action="store_true", help="show where in the program an unexpected error arose")

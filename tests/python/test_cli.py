@@ -10,6 +10,8 @@ import pytest
 
 import haltere as package
 from conftest import ROOT, called, haltere, listing
+from haltere import cli
+from haltere.commands import completion
 
 
 def test_a_run_prints_what_came_of_it_and_keeps_it(small: Path) -> None:
@@ -140,9 +142,9 @@ def test_the_schema_is_that_of_experiment_files(tmp_path: Path) -> None:
 def test_help_and_version(tmp_path: Path) -> None:
     top = called("--help", cwd=tmp_path)
     assert top.returncode == 0 and "reproduce aqm-lab --quick" in top.stdout
-    for name in ("run", "reproduce", "validate", "list", "explain", "schema", "plot", "report", "hash"):
-        one = called(name, "--help", cwd=tmp_path)
-        assert one.returncode == 0 and one.stdout.startswith(f"usage: haltere {name}"), one.stderr
+    for path, _ in completion._walk("haltere", cli._parser([])):
+        one = called(*path.split()[1:], "--help", cwd=tmp_path)
+        assert one.returncode == 0 and one.stdout.startswith(f"usage: {path} "), one.stderr
     assert called("--version", cwd=tmp_path).stdout == f"haltere {package.__version__}\n"
 
 

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 Does = Callable[[argparse.Namespace], int]
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help texts are plain texts: a per cent sign stands for itself."""
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        return action.help or ""
+
+
 class Parser(argparse.ArgumentParser):
     """Reports a wrong argument in one line."""
 
@@ -73,7 +80,7 @@ class Commands:
             texts = {what: text.replace(f"{{{key}}}", str(value)) for what, text in texts.items()}
         one: argparse.ArgumentParser = self._parsers.add_parser(
             name, help=texts["help"], description=f"{texts['help'][0].upper()}{texts['help'][1:]}.", epilog=texts["more"].strip("\n") or None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
         )  # fmt: skip
         one.set_defaults(does=does)
         group: argparse._ActionsContainer | None = None
@@ -121,7 +128,7 @@ LINE = {
     "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
     "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
     "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
-    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
+    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1% (default: 0)"),
     "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
 }
 

@@ -103,4 +103,4 @@ def _fish(every: dict[str, argparse.ArgumentParser]) -> Iterator[str]:
 
 
 def _brief(text: str | None) -> str:
-    return (text or "").replace("%%", "%").partition(";")[0].partition(". ")[0].rstrip(".")
+    return (text or "").partition(";")[0].partition(". ")[0].rstrip(".")
