@@ -49,7 +49,7 @@ haltere_units::params! {
         /// `linux_5_16` or `linux_6_13`.
         pub hystart: Hystart = Hystart::PlusPlus;
         /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by
-        /// default behind `fq`, and whenever the socket asks for it. RFC 9438 leaves it open.
+        /// default behind `fq`, and whenever the socket requests it. RFC 9438 leaves it open.
         pub pacing: bool = false;
     }
     /// How CUBIC keeps up with Reno if Reno's window is larger.

@@ -27,7 +27,7 @@ haltere_units::params! {
     pub struct Params {
         /// Segments above what the rate needs that the window may have. The default is Linux's.
         pub pad: u32 = 10;
-        /// The window is never reduced below so many segments, at least 1. The default is Linux's.
+        /// The window is never reduced below this many segments, at least 1. The default is Linux's.
         pub min_cwnd: u32 = 2, [at least 1];
         /// Age at which the least RTT is measured anew, above 0. The default is Linux's.
         pub reset: Dur = Dur::from_secs(5), [above 0];

@@ -22,8 +22,8 @@ use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 haltere_units::params! {
     /// The sender of L4S: DCTCP's answer to marks, with pacing and with rates that depend less on the round-trip time.
     ///
-    /// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It
-    /// needs a receiver that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
+    /// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (the requirements of L4S on a
+    /// sender). It needs a receiver that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
     ///
     /// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the
     /// passive detection; the L4S team's Linux, TCP Prague 0.6.
@@ -43,7 +43,7 @@ haltere_units::params! {
         /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed.
         /// The default is the draft's.
         pub rtt_delay: u32 = 500;
-        /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
+        /// Send segments at the rate of the window, not as acknowledgements arrive. RFC 9331 requires it.
         pub pacing: bool = true;
         /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with
         /// RFC 3168's marks, and to answer them more strongly then. The draft leaves it to the implementation, whose

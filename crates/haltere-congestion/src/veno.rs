@@ -10,16 +10,16 @@ use crate::{AckEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
 haltere_units::params! {
-    /// Reno that tells random losses from congestion by Vegas's estimate of the queue, for wireless paths.
+    /// Reno that distinguishes random losses from congestion by Vegas's estimate of the queue, for wireless paths.
     ///
     /// Source: Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC
     /// 21(2), 2003.
     ///
     /// Deviations: these are Linux's. N is computed from the least RTT since it was computed last, with every
     /// acknowledgement by which the window may grow; the paper does not say when. What is measured during a reduction
-    /// does not count, so a loss is judged by the N before it. The acknowledgement that ends a reduction knows no RTT,
-    /// and takes the queue for long. Before the third sample, and after a timeout until it is repaired, it is Reno.
-    /// With a long queue every other count of a window's segments makes an increase, the first one does, and the
+    /// does not count, so a loss is judged by the N before it. The acknowledgement that ends a reduction has no RTT, so
+    /// the queue counts as long. Before the third sample, and after a timeout until it is repaired, it is Reno. With a
+    /// long queue every other count of a window's segments makes an increase, the first one does, and the
     /// acknowledgement that finds a count complete is not counted.
     ///
     /// Known problems: in a queue that others keep full every loss looks like congestion.

@@ -36,14 +36,14 @@ haltere_units::params! {
     /// limits only without acknowledgements. The defaults were compared with the authors' code (PCCproject/PCC-Uspace,
     /// commit 2ca18114), not with the paper's text. `t`, `b`, `c`, `epsilon`, `theta` and `omega` are the same there.
     /// `delta` is 0.05 there, the amplifier is ((n + 1) / 2)^1.2 after n steps, and a step is at least 0.5 Mbit/s. It
-    /// probes three pairs, of which two must say up or all three down, and then moves on by one interval a step; here
-    /// each step has a pair of its own. It takes a growth of the round-trip time for none by the deviation of earlier
+    /// probes three pairs, of which two must point up or all three down, and then moves on by one interval a step; here
+    /// each step has a pair of its own. It ignores a growth of the round-trip time within the deviation of earlier
     /// ones, and never rewards a fall; its cut to hundredths, `gradient_filter` here, is switched off.
     ///
     /// Known problems: a probe is 5 % of the rate, so that one lost segment in an interval of twenty points in the
     /// wrong direction. It takes three round trips for each step. Jitter of the path looks like a queue. The form
-    /// `loss` gets no sign while a queue fills, and its steps grow to 25 % by then: a flow alone loses 12 % behind drop
-    /// tail of one bandwidth-delay product.
+    /// `loss` sees no effect while a queue fills, and its steps grow to 25 % by then: a flow alone loses 12 % behind
+    /// drop tail of one bandwidth-delay product.
     pub struct Params {
         /// Which utility: `latency` is the paper's Vivace-latency, `loss` its Vivace-loss, which takes b as 0.
         pub utility: Utility = Utility::Latency;

@@ -33,7 +33,8 @@ const RLC: u64 = 43;
 const LEAST_SHARE: f64 = 0.01;
 
 haltere_units::params! {
-    /// A cell of a mobile network: users share slots of 1 ms by proportional fairness, and blocks that fail come again.
+    /// A cell of a mobile network: users share slots of 1 ms by proportional fairness, and failed blocks are sent
+    /// again.
     ///
     /// It holds packets back until their last block has arrived. The link has no rate of its own. One direction of a
     /// cell is one link.
@@ -53,7 +54,7 @@ haltere_units::params! {
         /// Discipline of each user's queue. Left out: 1000 packets first in, first out, a deep queue as base stations
         /// have.
         pub queue: Option<Box<QueueParams>> = None;
-        /// Packet or byte limit of all that waits, above 0. Left out: only the queues' own limits count.
+        /// Packet or byte limit of all waiting packets, above 0. Left out: only the queues' own limits count.
         pub limit: Option<Size> = None;
         /// Over how long the scheduler takes the mean rate, at least 1 ms. 100 slots is common.
         pub memory: Dur = Dur::from_ms(100);

@@ -76,8 +76,8 @@ haltere_units::params! {
         pub ce_threshold_selector: Option<Selector> = None;
         /// How the control law takes its square root. The default is Linux's way.
         pub root: Root = Root::Newton;
-        /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all
-        /// that are due (RFC 8289 section 5.5), as in Linux before 2026. From then on Linux has 256.
+        /// The most packets that one dequeue drops, at least 1. The next packet then leaves, however long it waited.
+        /// Left out: all that are due (RFC 8289 section 5.5), as in Linux before 2026. Newer kernels have 256.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub max_drops: Option<u32> = None;
     }

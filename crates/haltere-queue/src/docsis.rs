@@ -23,9 +23,10 @@ haltere_units::params! {
     /// Source: CableLabs, "Data-Over-Cable Service Interface Specifications 3.1, MAC and Upper Layer Protocols"
     /// (CM-SP-MULPIv3.1); G. White, K. Sundaresan, B. Briscoe, "Low Latency DOCSIS: Technology Overview", 2019.
     ///
-    /// Deviations: requests do not collide, and each is granted. A grant is for both queues together, and the discipline
-    /// shares it. There are no proactive grants. The discipline gives a packet as it is requested, and not as it is
-    /// granted: so the delay that it sees is that of the queue, without the loop, as DOCSIS estimates it.
+    /// Deviations: requests do not collide, and each is granted. A grant is for both queues together, and the
+    /// discipline shares it. There are no proactive grants. A packet leaves the discipline when it is requested, not
+    /// when it is granted. So the discipline sees the delay of the queue without the wait for the grant, as DOCSIS
+    /// estimates it.
     ///
     /// Known problems: none.
     pub struct Params {
@@ -39,7 +40,7 @@ haltere_units::params! {
         /// Discipline of what waits to be requested. Left out: `dualpi2` with the ramp of DOCSIS 3.1's low-latency queue,
         /// 475 us to 1 ms beyond the wait for an interval, and with `queue_protection`.
         pub queue: Option<Box<QueueParams>> = None;
-        /// Packet or byte limit of all that waits, above 0. Left out: only the discipline's own limit counts.
+        /// Packet or byte limit of all waiting packets, above 0. Left out: only the discipline's own limit counts.
         pub limit: Option<Size> = None;
     }
 }

@@ -33,7 +33,7 @@ haltere_units::params! {
         /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
         /// `txqueuelen`.
         pub limit: Size = Size::Packets(1000);
-        /// Packets in a bin from which its probability rises, at least 1. The default is Linux's (tc-sfb(8)).
+        /// Packets in a bin at which its probability begins to rise, at least 1. The default is Linux's (tc-sfb(8)).
         pub target: u32 = 20, [at least 1];
         /// Packets in every bin of a flow from which its packets are dropped, above `target`. The default is Linux's
         /// (tc-sfb(8)).

@@ -35,7 +35,7 @@ haltere_units::params! {
         /// Packet or byte limit of the queue, above 0. Left out: `1000p`, unless `latency` or `queue` is given.
         pub limit: Option<Size> = None;
         /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`, and with
-        /// `peakrate` at most `peakrate` times `latency` plus `mtu`. Left out: `limit` counts.
+        /// `peakrate` at most `peakrate` times `latency` plus `mtu`. Left out: `limit` is used.
         pub latency: Option<Dur> = None;
         /// The fastest rate at which a burst leaves, above `rate`. Left out: that of the link.
         pub peakrate: Option<Rate> = None;

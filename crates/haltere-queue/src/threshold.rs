@@ -68,7 +68,7 @@ haltere_units::text_quantity!(
 );
 
 haltere_units::params! {
-    /// Marks packets while the instantaneous queue is above a threshold, as DCTCP wants it.
+    /// Marks packets while the instantaneous queue is above a threshold, as DCTCP requires.
     ///
     /// With a second, lower threshold marking goes on until the queue falls below it (hysteresis). It may also return a
     /// copy of each packet that meets congestion to its sender.
@@ -91,7 +91,7 @@ haltere_units::params! {
         pub lower: Option<Level> = None;
         /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. `lower` is rounded down to
         /// a whole packet, byte or nanosecond, and is at least 1. The study's value is 0.15, which gives 8 packets for
-        /// 10. Left out: `lower` counts.
+        /// 10. Left out: `lower` is used.
         pub lower_fraction: Option<f64> = None;
         /// True: a copy of each ECN-capable TCP segment with payload that meets congestion returns to its sender with
         /// CE set. A packet that is marked already, is such a copy, or has SYN, FIN or RST is not returned.

@@ -72,8 +72,8 @@ haltere_units::params! {
         pub queue: Option<Box<QueueParams>> = None;
         /// Discipline at each station. Left out: 1000 packets first in, first out.
         pub uplink: Option<Box<QueueParams>> = None;
-        /// Packet or byte limit of all that waits, at the stations, too, above 0. Left out: only the disciplines' own
-        /// limits count.
+        /// Packet or byte limit of all waiting packets, those at the stations included, above 0. Left out: only the
+        /// disciplines' own limits count.
         pub limit: Option<Size> = None;
         /// The longest transmission of an aggregate, above 0. The default is Linux's for `ath9k`.
         pub aggregate: Dur = Dur::from_ms(4), [above 0];

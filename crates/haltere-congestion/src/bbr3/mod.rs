@@ -46,17 +46,17 @@ haltere_units::params! {
     ///
     /// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the
     /// draft: C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds.
-    /// What an undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering
-    /// recovery, when that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a
-    /// cycle of the bandwidth filter one round trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9
-    /// it does not, and if round trips are so long that ProbeRTT ends every probe, the estimate never falls. A
-    /// connection without SACK is judged by the same 2 %; the draft takes any loss of it as too much (section
+    /// The state that an undo restores is saved once per episode of loss, at its first loss. The draft saves again on
+    /// entering recovery, when that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends
+    /// counts as a cycle of the bandwidth filter one round trip later, as section 5.5.6 says. By the pseudocode of
+    /// section 5.3.3.9 it does not, and if round trips are so long that ProbeRTT ends every probe, the estimate never
+    /// falls. A connection without SACK is judged by the same 2 %; the draft takes any loss of it as too much (section
     /// 5.5.10.2). From the authors' code: a loss that a tail probe repairs is not judged, and marks that cease bring no
     /// early probe.
     ///
     /// Known problems: it is a draft, and its constants still change.
     pub struct Params {
-        /// Whose rules hold where the draft and the authors' code differ. The default is the draft.
+        /// Whose rules apply where the draft and the authors' code differ. The default is the draft.
         pub variant: Variant = Variant::Draft;
         /// True: a cycle of the bandwidth filter ends when the last samples of a probe have arrived (ack_phase, draft
         /// section 5.3.3.9). False: when the probe ends, as the working group discusses (pull request 5 of the draft's

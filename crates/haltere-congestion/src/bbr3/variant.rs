@@ -3,7 +3,7 @@
 use super::Gain;
 
 haltere_units::params! {
-    /// Whose rules hold where the draft and the authors' code differ.
+    /// Whose rules apply where the draft and the authors' code differ.
     #[derive(Default)]
     pub enum Variant {
         /// The rules of draft-ietf-ccwg-bbr-06.

@@ -50,8 +50,8 @@ pub struct MeasureSpec {
     pub size_bins: Vec<Bytes>,
     /// What `convergence` means: see `haltere explain convergence`.
     pub convergence: Convergence,
-    /// Metrics of one's own by name, such as `{ deep = "SELECT max(packets) FROM queue_series" }`: a question in SQL to
-    /// the tables of one run, whose answer is one number. They are metrics like others: in summaries, reports,
+    /// Metrics of your own by name, such as `{ deep = "SELECT max(packets) FROM queue_series" }`: a query in SQL over
+    /// the tables of one run, which returns one number. They are metrics like others: in summaries, reports,
     /// `precision`, `haltere plot` and comparisons.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "metrics")]
@@ -107,11 +107,11 @@ impl Default for Convergence {
     }
 }
 
-/// A metric of one's own.
+/// A metric of your own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MetricTable")]
 pub struct OwnMetric {
-    /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table
+    /// A query in DuckDB's SQL over the tables of one run. It returns one row with one number, or null. The table
     /// `span` has the columns `from_ns` and `to_ns`: the part of the run that statistics take.
     pub sql: String,
     /// Its unit.

@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// What is varied. Every key but `zip` and `skip` is an axis: the dotted path of a key, and the values that it takes.
-/// The points are all combinations. The last axis changes fastest. An entry of a list goes by its number or its name,
-/// and `*` stands for every entry that has the key: `traffic.0.count`, `traffic.video.start`, `traffic.*.congestion`.
+/// The points are all combinations. The last axis changes fastest. An entry of a list is named by its number or its
+/// name, and `*` stands for every entry that has the key: `traffic.0.count`, `traffic.video.start`,
+/// `traffic.*.congestion`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct Sweep {

@@ -27,8 +27,8 @@ pub struct LinkSpec {
     /// delay and loss over time. `leo` and `leoem`: a path over satellites with hand-overs. `cellular`: a link whose
     /// rate varies and that has outages.
     pub trace: Option<TraceSpec>,
-    /// Steps of rate, delay, jitter and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
-    /// }]`. What a step does not give holds on.
+    /// Steps of rate, delay, jitter and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay =
+    /// "30ms" }]`. Values that a step does not give stay as they are.
     #[schemars(length(max = 100_000))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Step>,

@@ -13,8 +13,8 @@ use std::path::Path;
 /// all is delivered.
 ///
 /// The file is CSV with the header `start,from,to,size`. `start` counts from the entry's start, in seconds or with a
-/// unit, `from` and `to` are names of nodes, and `size` is in bytes or with a unit. What follows `#` does not count.
-/// Rows may be in any order. `haltere replay CAPTURE` makes such a file of a capture.
+/// unit, `from` and `to` are names of nodes, and `size` is in bytes or with a unit. `#` begins a comment. Rows may be
+/// in any order. `haltere replay CAPTURE` makes such a file of a capture.
 ///
 /// Known problems: the flows of a capture were as long as their own congestion made them; here only their starts and
 /// sizes count.
@@ -26,7 +26,7 @@ pub struct Replay {
     pub(crate) ends: Ends,
     #[serde(flatten)]
     pub(crate) side: TcpSide,
-    /// The file. Its name counts from the folder of the experiment file.
+    /// The file. Its path is relative to the folder of the experiment file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// The flows of the file, or flows instead of a file.

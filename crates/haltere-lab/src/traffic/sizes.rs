@@ -71,9 +71,9 @@ pub enum Published {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SizeTable {
-    /// The file. Its name counts from the folder of the experiment file. Each line has a size in bytes and the part of
-    /// the flows that are at most so large, from 0 to 1. Lines are in order, and the last part is 1. What follows `#`
-    /// does not count.
+    /// The file. Its path is relative to the folder of the experiment file. Each line has a size in bytes and the part
+    /// of the flows that are at most so large, from 0 to 1. Lines are in order, and the last part is 1. `#` begins a
+    /// comment.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// The points of the file, or points instead of a file: `[[1000, 0.5], [50000, 1]]`.

@@ -22,7 +22,7 @@ pub struct TcpSide {
     pub congestion: Controls,
     /// The transport stack of both ends. A name other than `tcp` is that of a library that `haltere stack build` made,
     /// such as `noq`, or the path of one. Only the simulator runs it. `congestion` then names a control of the stack's
-    /// own, unless the stack's parameter `control` says otherwise; `[tcp]` counts for the lengths of segments alone.
+    /// own, unless the stack's parameter `control` says otherwise; of `[tcp]` only the lengths of segments apply.
     #[serde(skip_serializing_if = "is_tcp")]
     pub stack: StackParams,
     /// Both ends use ECN, or do not. If it is not given, `[tcp]` says.

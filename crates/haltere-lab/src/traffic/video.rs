@@ -34,7 +34,8 @@ pub struct Video {
     /// Playing time that the buffer holds, at least two segments.
     #[serde(default = "buffer")]
     pub buffer: Dur,
-    /// With at most so much in the buffer, the lowest bitrate is asked for. If it is not given, 3/8 of the buffer.
+    /// With at most this much in the buffer, the player requests the lowest bitrate. If it is not given, 3/8 of the
+    /// buffer.
     pub reservoir: Option<Dur>,
     /// From the reservoir on, the playing time over which the bitrate grows from the lowest to the highest. If it is
     /// not given, it ends at 9/10 of the buffer.

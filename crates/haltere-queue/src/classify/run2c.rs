@@ -20,7 +20,7 @@ haltere_units::params! {
     /// makes sequence numbers easier to guess. Packets that do not show their offset are called short and counted as
     /// `unseen`.
     pub struct Params {
-        /// Bytes at the begin of a stream that are short, above 0. The default is the RAFLE paper's TH.
+        /// Bytes at the beginning of a stream that are short, above 0. The default is the RAFLE paper's TH.
         pub threshold: Bytes = Bytes::new(16_000), [above 0];
     }
 }

@@ -28,8 +28,8 @@ pub struct MultipathParams {
     /// If the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et
     /// al., NSDI 2012, section 4.2). Default true. The schedulers `redundant` and `red` never do it.
     pub opportunistic: bool,
-    /// And the path that holds that segment up reduces its window, once a round trip (the same, mechanism 2). Default
-    /// false. The schedulers `redundant` and `red` never do it.
+    /// The path that holds that segment up also reduces its window, once a round trip (the same paper, mechanism 2).
+    /// Default false. The schedulers `redundant` and `red` never do it.
     pub penalise: bool,
 }
 

@@ -65,7 +65,7 @@ pub struct TcpParams {
     pub mss: Bytes,
     /// Initial congestion window in segments (RFC 6928). Default 10. Range 1 to 1000.
     pub initial_window: u32,
-    /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a
+    /// ECN: negotiate it and use it (RFC 3168). Default false: no host requests it, as in Linux (`tcp_ecn` = 2), and a
     /// queue that marks drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
     /// ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331). It selects the L4S queue of `dualpi2`, and is for
@@ -73,7 +73,7 @@ pub struct TcpParams {
     pub l4s: bool,
     /// Accurate ECN feedback (RFC 9768): negotiate it, which implies `ecn`: `off`, `ace` (packets with CE, in the
     /// header) or `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case,
-    /// with the option if this is off. A peer that does not know it is asked for RFC 3168's feedback by the same SYN.
+    /// with the option if this is off. The same SYN requests RFC 3168's feedback from a peer that does not know it.
     pub accurate_ecn: AccurateEcn,
     /// With accurate ECN feedback acknowledgements without data are ECN-capable too, as Linux sends them. RFC 3168
     /// forbids it, RFC 9768 counts their marks. Default true.
@@ -93,10 +93,10 @@ pub struct TcpParams {
     /// Send buffer at most if auto-tuned. Default 4MiB (Linux's `tcp_wmem[2]`). Like Linux it counts memory: payload,
     /// and of each segment 1280 B more (see `header_room`). It has room for two windows, of BBR for three.
     pub send_buffer_max: Bytes,
-    /// Room that the host leaves in front of each segment for headers (Linux's `MAX_TCP_HEADER`). From it follows the
-    /// memory that a segment takes, so where a program that writes has to wait, and so which segments are pushed.
-    /// Default 256B: a kernel without wireless devices, as the one with which this TCP is compared. Kernels of
-    /// distributions have 320B. Range 64B to 1024B.
+    /// Room that the host leaves in front of each segment for headers (Linux's `MAX_TCP_HEADER`). It determines the
+    /// memory of a segment, and so when a writing program must wait and which segments are pushed. Default 256B: a
+    /// kernel without wireless devices, as the one with which this TCP is compared. Kernels of distributions have 320B.
+    /// Range 64B to 1024B.
     pub header_room: Bytes,
 
     /// Least retransmission timeout (see `rto_rule`). Default 200ms (Linux; RFC 6298 says 1 s). Range 1ms to `max_rto`.
@@ -161,8 +161,8 @@ pub struct TcpParams {
     pub delayed_ack_min: Dur,
     /// Full segments that bring an acknowledgement at once. Default 2 (RFC 5681).
     pub ack_every: u32,
-    /// Segments acknowledged one by one at the start and after a long silence. Default 16 (Linux). 0: none, nor is a
-    /// pushed segment acknowledged at once when it is read, as Linux does.
+    /// Segments acknowledged one by one at the start and after a long silence. Default 16 (Linux). 0: none; then a
+    /// pushed segment is not acknowledged at once when it is read, either, unlike in Linux.
     pub quick_acks: u32,
     /// Delay of acknowledgements that carry SACK blocks after the third (Linux's `tcp_comp_sack_delay_ns`), at most
     /// a twentieth of the round-trip time. Default 1ms. 0: none.

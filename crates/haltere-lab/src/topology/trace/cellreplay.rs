@@ -25,7 +25,7 @@ kind! {
 pub struct CellreplayTraces {
     /// The kind.
     pub kind: CellreplayKind,
-    /// The file of base delays and light load (`down-delay-light-pdo`). Its name counts from the folder of the
+    /// The file of base delays and light load (`down-delay-light-pdo`). Its path is relative to the folder of the
     /// experiment file.
     #[serde(default)]
     pub file: String,

@@ -24,7 +24,7 @@ kind! {
 pub struct LeoemLog {
     /// The kind.
     pub kind: LeoemKind,
-    /// The file, such as `Starlink_SD_NY_15_ISL_path.log`. Its name counts from the folder of the experiment file.
+    /// The file, such as `Starlink_SD_NY_15_ISL_path.log`. Its path is relative to the folder of the experiment file.
     #[serde(default)]
     pub file: String,
     /// The rate while there is a path. The default is LeoEM's.

@@ -36,7 +36,7 @@ use std::path::Path;
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum TraceSpec {
-    /// The file. Its name counts from the folder of the experiment file. A name that ends in `.csv` is of the kind
+    /// The file. Its path is relative to the folder of the experiment file. A name that ends in `.csv` is of the kind
     /// `csv`, any other of the kind `mahimahi`.
     File(String),
     /// Rate, delay and loss over time in a CSV file.

@@ -23,7 +23,7 @@ pub struct Opportunities {
     /// The kind. A table without it is of this one.
     #[serde(skip_serializing)]
     pub kind: MahimahiKind,
-    /// The file. Its name counts from the folder of the experiment file. Each line has the time of one delivery
+    /// The file. Its path is relative to the folder of the experiment file. Each line has the time of one delivery
     /// opportunity in whole milliseconds from the start, in order (Mahimahi's format). The last time is the period
     /// after which the trace begins again.
     pub file: String,

@@ -22,8 +22,8 @@ kind! {
 /// Rate, delay and loss over time in a CSV file. The first line names the columns: `time` and some of `rate`, `delay`,
 /// `loss` and `limit`. Each further line says what holds from its time on; the first time is 0. Values are written as
 /// in an experiment (`1.5s`, `10Mbit`, `20ms`, `1%`). A number without unit is in seconds or bit/s. `limit` is the
-/// number of packets that may wait: one that arrives and finds so many is dropped. What a column gives must not be
-/// given by the link, too.
+/// number of packets that may wait: one that arrives and finds so many is dropped. The link must not give what a column
+/// gives.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CsvTrace {
     /// The kind.
@@ -51,7 +51,7 @@ pub struct TheaterqTrace {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Rows {
-    /// The file. Its name counts from the folder of the experiment file.
+    /// The file. Its path is relative to the folder of the experiment file.
     pub file: String,
     /// What comes after the last row: its values hold (`hold`), or the trace begins again at its time (`loop`).
     pub cont: Cont,

@@ -45,7 +45,7 @@ pub struct Params {
     pub resolution: Dur,
     /// Time from one computation to the next, at least 10 us.
     pub interval: Dur,
-    /// Coefficient from which on two paths share a bottleneck, above 0 and at most 1.
+    /// The least coefficient of two paths that share a bottleneck, above 0 and at most 1.
     pub phi: f64,
 }
 

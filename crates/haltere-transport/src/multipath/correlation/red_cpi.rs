@@ -64,7 +64,7 @@ pub struct Params {
     pub resolution: Dur,
     /// Time from one computation to the next, at least 10 us. The default is the authors' kernel's.
     pub interval: Dur,
-    /// Coefficient from which on two paths share a bottleneck, above 0 and at most 1. The default is the source's
+    /// The least coefficient of two paths that share a bottleneck, above 0 and at most 1. The default is the source's
     /// (section 5.1).
     pub phi: f64,
     /// How the coefficient is computed.

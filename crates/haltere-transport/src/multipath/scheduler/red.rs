@@ -46,8 +46,8 @@ pub enum Rule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Coefficient above which two paths count as sharing a bottleneck, above 0 and at most 1; for `pairwise`, from
-    /// which on. The default is the source's (section 5.1).
+    /// Coefficient above which two paths count as sharing a bottleneck, above 0 and at most 1. With `pairwise`, `phi`
+    /// itself counts, too. The default is the source's (section 5.1).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub phi: f64,
     /// Which paths carry.
