@@ -33,6 +33,7 @@ BEGIN, END = "<!-- hostile: made by `make hostile` -->", "<!-- hostile: end -->"
 #: Beyond its time a part may start, finish its last try and clean up. A process that is still there then has stopped.
 GRACE_S = 5 * ALARM_S
 
+
 def in_process(name: str, seed: int, seconds: float) -> dict[str, Any]:
     """Runs a part in a process of its own: what it tried, reached, what fell, and what is missing here."""
     with tempfile.TemporaryDirectory(prefix="haltere-hostile-") as folder:
@@ -66,6 +67,7 @@ def in_process(name: str, seed: int, seconds: float) -> dict[str, Any]:
             return fell(f"its process ended with {done.returncode}: {done.stderr[-400:]}")
         return out
 
+
 def run_part(name: str, seed: int, seconds: float, keep: Path | None) -> int:
     """Runs a part here, and prints its score as JSON."""
     score, missing = Score(seconds, keep), ""
@@ -78,16 +80,19 @@ def run_part(name: str, seed: int, seconds: float, keep: Path | None) -> int:
     print(json.dumps({"tried": score.tried, "fallen": score.fallen, "missing": missing, "reached": score.reached}))
     return 0
 
+
 def told(reached: Mapping[str, int]) -> str:
     """What was reached: single counts, and of each registry how many names."""
     single = [f"{count} {what}" for what, count in reached.items() if " " not in what]
     names = Counter(what.split(" ")[0] for what in reached if " " in what)
     return ", ".join([*single, *(f"{count} {registry}" for registry, count in sorted(names.items()))])
 
+
 def table(rows: Sequence[tuple[str, int, int]]) -> str:
     """The rows as Markdown."""
     lines = ["| what | tried | survived |", "|---|---:|---:|"]
     return "\n".join([*lines, *(f"| {what} | {tried} | {survived} |" for what, tried, survived in rows)])
+
 
 def all_parts(seed: int, seconds: float) -> tuple[list[tuple[str, int, int]], bool]:
     """Runs all parts in so long. A part has its share of what is left, so one that ends early leaves time to the others."""
@@ -106,10 +111,15 @@ def all_parts(seed: int, seconds: float) -> tuple[list[tuple[str, int, int]], bo
         rows.append((f"{what} (needs {missing})" if missing else what, tried, survived))
         fell |= bool(fallen)
         result = f"{survived} of {tried} survived" if not missing else f"needs {missing}"
-        print(f"{name}: {result}, {time.monotonic() - began:.0f} s of {own:.0f} s; {told(reached)}", file=sys.stderr, flush=True)
+        print(
+            f"{name}: {result}, {time.monotonic() - began:.0f} s of {own:.0f} s; {told(reached)}",
+            file=sys.stderr,
+            flush=True,
+        )
         for one in fallen[:8]:
             print(f"  {one}", file=sys.stderr, flush=True)
     return rows, fell
+
 
 def main(arguments: Sequence[str]) -> int:
     """Runs all parts, prints the table, and writes it if asked."""
@@ -131,6 +141,7 @@ def main(arguments: Sequence[str]) -> int:
         after = rest.split(END)[1]
         DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table(rows)}\n\n{END}{after}", encoding="utf-8")
     return 1 if fell else 0
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
