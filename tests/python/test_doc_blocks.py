@@ -149,6 +149,17 @@ def test_the_parser_knows_the_commands_in_the_text(page: Path) -> None:
                 assert re.search("arguments are required|expected one argument", str(error)), f"{command}: {error}"
 
 
+#: Controls and queues in the text, but for those from outside the tree.
+KEY_IN_TEXT = re.compile(r"`((congestion|queue) = [^`:]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_controls_and_queues_in_the_text_can_be_read(page: Path) -> None:
+    for text, key in KEY_IN_TEXT.findall(BLOCK.sub("", page.read_text())):
+        where = {"congestion": "traffic.0", "queue": "topology.dumbbell.bottleneck"}[key]
+        package.Scenario.from_toml(SMALL).with_values({f"{where}.{key}": tomllib.loads(text)[key]})
+
+
 def is_an_experiment(block: Block) -> None:
     """Reads an experiment, or a part of one in a small experiment. A named one is kept for the page's next blocks."""
     for text in re.split(r"^# or$", block.text, flags=re.M):

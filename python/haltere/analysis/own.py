@@ -1,4 +1,4 @@
-"""Metrics of one's own: a question in SQL to the tables of one run, whose answer is one number."""
+"""Metrics of your own: a query in SQL over the tables of one run, which returns one number."""
 
 from __future__ import annotations
 
