@@ -17,7 +17,7 @@ const EXPORTS: u8 = 7;
 /// The sections of a module, which need not be valid: their numbers and contents.
 fn sections(module: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let payloads = Parser::new(0).parse_all(module).map_while(Result::ok);
-    payloads.filter_map(|payload| payload.as_section()).map(|(id, range)| (id, &module[range]))
+    payloads.filter_map(|payload| payload.as_section()).map_while(|(id, range)| Some((id, module.get(range)?)))
 }
 
 /// The first section of that number.
