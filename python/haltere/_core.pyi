@@ -595,8 +595,8 @@ def kernel_run(
 def kernel_about(vmlinux: str, guest: str) -> str:
     """What a guest kernel says of itself, as JSON: ``release``, ``controls``, ``fabric``. Boots it."""
 
-def kernel_confined() -> int:
-    """The version of Landlock by which guests are confined; 0: this machine has none."""
+def kernel_confined() -> bool:
+    """Whether this machine has Landlock, which confines guests."""
 
 def wire_check(scenario: Scenario) -> None:
     """Raises :class:`InputError` where the wire cannot run the scenario (its sweep left aside) or this process may not use it."""

@@ -13,16 +13,15 @@ use crate::policy::Policy;
 use crate::queue::DecidedQueue;
 use haltere_congestion::outside::{Maker as ControlMaker, OutsideControl};
 use haltere_congestion::{CongestionParams, Control, SenderContext};
+use haltere_lab::Code;
 use haltere_queue::outside::{Maker as QueueMaker, OutsideQueue};
 use haltere_queue::{Bound, LinkContext};
 use haltere_units::outside::{About, Location, Makers, Params};
 use haltere_units::{ParamError, Size};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::any::Any;
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 const GYM: &str = "gym";
 const POLICY: &str = "policy";
@@ -39,7 +38,7 @@ impl OutsideControl for Agent {
 /// Adds the languages to those of a program.
 pub fn add(makers: &mut Makers) {
     makers.add::<dyn ControlMaker>(GYM, Box::new(Waiting));
-    makers.add::<dyn ControlMaker>(POLICY, Box::new(Policies::default()));
+    makers.add::<dyn ControlMaker>(POLICY, Box::new(Policies));
     makers.add::<dyn QueueMaker>(GYM, Box::new(Waiting));
 }
 
@@ -111,51 +110,33 @@ impl QueueMaker for Waiting {
     }
 }
 
-/// A file that was read, with the digest of its text.
-#[derive(Clone)]
-struct Read {
-    digest: String,
-    policy: Arc<Policy>,
-}
+/// Policies from files.
+struct Policies;
 
-/// Policies from files. A file that has not changed is parsed once.
-#[derive(Default)]
-struct Policies {
-    read: Mutex<HashMap<PathBuf, Read>>,
-}
+static POLICIES: Code<Arc<Policy>> = Code::new();
 
-impl Policies {
-    fn read(&self, at: Location<'_>) -> Result<Read, ParamError> {
-        let path = PathBuf::from(at.folder).join(at.source);
-        let unreadable = |error: std::io::Error| {
-            ParamError::new("kind", "a policy in a readable file", format!("`{}`: {error}", path.display()))
-        };
-        let text = std::fs::read_to_string(&path).map_err(unreadable)?;
-        let digest: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = read.get(&path).filter(|known| known.digest == digest) {
-            return Ok(known.clone());
-        }
-        let wrong = |error: ParamError| {
-            ParamError::new("kind", format!("a policy file (`{}`: {})", error.name, error.rule), error.got)
-        };
-        let new = Read { digest, policy: Arc::new(Policy::parse(&text).map_err(wrong)?) };
-        read.insert(path, new.clone());
-        Ok(new)
-    }
+/// Reads the policy, and gives the digest of its file.
+fn read(at: Location<'_>) -> Result<(Arc<Policy>, String), ParamError> {
+    let path = Path::new(at.folder).join(at.source);
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        ParamError::new("kind", "a policy in a readable file", format!("`{}`: {error}", path.display()))
+    })?;
+    let wrong = |error: ParamError| {
+        ParamError::new("kind", format!("a policy file (`{}`: {})", error.name, error.rule), error.got)
+    };
+    POLICIES.of(text.as_bytes(), |_| Policy::parse(&text).map(Arc::new).map_err(wrong))
 }
 
 impl ControlMaker for Policies {
     fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
-        let Read { digest, policy } = self.read(at)?;
-        let file = PathBuf::from(at.source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let (policy, digest) = read(at)?;
+        let file = Path::new(at.source).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = if policy.name.is_empty() { file.unwrap_or_default() } else { policy.name.clone() };
         let summary = if policy.about.is_empty() { "A policy from a file.".into() } else { policy.about.clone() };
         Ok(About { name, summary, digest, parameters: Vec::new() })
     }
     fn make(&self, params: &Params, sender: &SenderContext) -> Result<Box<dyn OutsideControl>, ParamError> {
-        let Read { digest, policy } = self.read(params.location())?;
-        params.check_digest(&digest)?;
+        let policy = POLICIES.get(params, || read(params.location()))?;
         let interval = policy.interval;
         Ok(Box::new(Agent::new(Driver::Policy(policy), interval, sender)))
     }

@@ -9,7 +9,7 @@
 //! [`sys::confine`] says what the host's kernel denies it.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
-pub use crate::sys::landlock_version;
+pub use crate::sys::has_landlock;
 use crate::sys::{self, Rules};
 use haltere_plan::Plan;
 use nix::sys::signal::{Signal, kill, killpg};

@@ -18,17 +18,22 @@ pub(crate) struct Key<'a> {
 /// The text of the file of that name, which counts from `folder`.
 pub(crate) fn read_text(key: &Key<'_>, folder: &Path, file: &str) -> std::result::Result<String, ScenarioError> {
     read_at_most(&folder.join(file), FILE_BYTES).map_err(|e| {
-        let why = match e.kind() {
-            ErrorKind::NotFound => "which does not exist".into(),
-            ErrorKind::InvalidData => "which is no text".into(),
-            ErrorKind::IsADirectory => "which is a directory".into(),
-            ErrorKind::InvalidInput => "which is no regular file".into(),
-            ErrorKind::FileTooLarge => format!("which has more than {} MiB", FILE_BYTES >> 20),
-            _ => format!("which cannot be read: {e}"),
-        };
         let hint = "its name counts from the folder of the experiment file";
-        Fault::new(key.path, key.name, key.rule, format!("`{file}`, {why}")).hint(hint).out_of_range()
+        Fault::new(key.path, key.name, key.rule, format!("`{file}`, {}", unreadable(&e))).hint(hint).out_of_range()
     })
+}
+
+/// Why a file was not read, as it follows its name in an error.
+#[must_use]
+pub fn unreadable(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "which does not exist".into(),
+        ErrorKind::InvalidData => "which is no text".into(),
+        ErrorKind::IsADirectory => "which is a directory".into(),
+        ErrorKind::InvalidInput => "which is no regular file".into(),
+        ErrorKind::FileTooLarge => format!("which has more than {} MiB", FILE_BYTES >> 20),
+        _ => format!("which cannot be read: {error}"),
+    }
 }
 
 /// Opens a regular file. A directory, a pipe and a device are errors; a pipe is not waited for.

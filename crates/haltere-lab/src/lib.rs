@@ -31,6 +31,7 @@
 //! Nothing is run before all that can be wrong has been found.
 
 mod build;
+mod code;
 mod error;
 mod files;
 mod keys;
@@ -43,7 +44,8 @@ pub mod table;
 mod topology;
 mod traffic;
 
-pub use files::open_regular;
+pub use code::Code;
+pub use files::{open_regular, unreadable};
 pub use scenario::{ErrorKind, Point, Scenario, ScenarioError};
 pub use topology::Topology;
 pub use topology::drawing::Drawing;

@@ -64,26 +64,10 @@ fn nearest<'a, S: AsRef<str>>(got: &str, names: &'a [S]) -> Vec<&'a str> {
     near
 }
 
-/// Edit distance with transpositions (optimal string alignment), capped by comparing at most 64 characters.
+/// Edit distance with transpositions of the first 64 characters, in lower case.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(64).flat_map(char::to_lowercase).collect();
-    let b: Vec<char> = b.chars().take(64).flat_map(char::to_lowercase).collect();
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let swap = usize::from(a[i - 1] != b[j - 1]);
-                let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + swap);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
+    let begin = |name: &str| name.chars().take(64).flat_map(char::to_lowercase).collect::<String>();
+    strsim::osa_distance(&begin(a), &begin(b))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use crate::link::{Link, Sink, context};
 use crate::link_queue::LinkQueue;
 use crate::plan::{LinkPlan, Plan, Reroute};
 use crate::record::{LinkCounters, LinkRecord, QueueSample, SocketRecord};
-use crate::routes::NextHops;
+use crate::routes::{NextHops, Routes};
 use crate::series::Series;
 use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -221,9 +221,9 @@ impl<P: Routed> Fabric<P> {
             let queue = queue.map_err(|error| Box::new(Fault::param(&link.name, error)))?;
             links.push(Link::with_queue(link, queue, plan.seed));
         }
-        let ends: Vec<_> = plan.links.iter().map(|link| (link.from, link.to)).collect();
+        let routes = Routes::new(plan.nodes, plan.links.iter().map(|link| (link.from, link.to, link.delay)));
         Ok(Fabric {
-            next: NextHops::new(plan.nodes, &ends, &plan.reroutes),
+            next: NextHops::new(&routes, &plan.reroutes),
             scheduled: vec![None; links.len()],
             next_sample: plan.sample.map(|_| Time::ZERO),
             links,

@@ -35,6 +35,8 @@ extern crate std;
 
 pub mod app;
 pub mod arrivals;
+#[cfg(feature = "std")]
+pub mod capture;
 mod check;
 pub mod exchange;
 pub mod fabric;

@@ -188,11 +188,6 @@ impl GilbertElliott {
         let [p, r, good, bad] = [self.p, self.r, self.loss_good, self.loss_bad].map(Prob::as_f64);
         (r * good + p * bad) / (p + r)
     }
-    /// Mean number of packets in one visit of the bad state. If that state alone loses packets, and all, it is the mean
-    /// burst of losses.
-    pub fn mean_burst(&self) -> f64 {
-        1.0 / self.r.as_f64()
-    }
 }
 
 /// A failure of a link.

@@ -6,7 +6,7 @@
 
 use crate::plan::Plan;
 use crate::plan::Reroute;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -92,11 +92,13 @@ impl Routes {
     }
     /// Over the links of a plan without these.
     pub fn without(plan: &Plan, left_out: &[usize]) -> Routes {
-        let mut routes = Routes::of(plan);
-        for ends in [&mut routes.out, &mut routes.into] {
+        Routes::of(plan).leaving_out(left_out)
+    }
+    fn leaving_out(mut self, left_out: &[usize]) -> Routes {
+        for ends in [&mut self.out, &mut self.into] {
             ends.remove(left_out);
         }
-        routes
+        self
     }
 
     /// The [path](Self::path) from one node to another, or with a key one of several equal ones,
@@ -239,12 +241,11 @@ pub struct NextHops {
 }
 
 impl NextHops {
-    /// Paths of the fewest links over these, each given by its two nodes; of equals, the one given first. The routes
-    /// change as given.
-    pub fn new(nodes: usize, ends: &[(usize, usize)], reroutes: &[Reroute]) -> NextHops {
-        let mut tables = vec![(Time::ZERO, next_hops(nodes, ends, &[]))];
+    /// Along the paths of these routes, which change as given.
+    pub fn new(routes: &Routes, reroutes: &[Reroute]) -> NextHops {
+        let mut tables = vec![(Time::ZERO, next_hops(routes.clone()))];
         for reroute in reroutes {
-            let mut table = next_hops(nodes, ends, &reroute.without);
+            let mut table = next_hops(routes.clone().leaving_out(&reroute.without));
             let (_, before) = tables.last().expect("the first table");
             for (row, before) in table.iter_mut().zip(before) {
                 row.iter_mut().zip(before).for_each(|(next, before)| *next = next.or(*before));
@@ -261,25 +262,11 @@ impl NextHops {
     }
 }
 
-/// `table[node][destination]`: the first link of a path of the fewest links, without those left out.
-fn next_hops(nodes: usize, ends: &[(usize, usize)], left_out: &[usize]) -> Vec<Vec<Option<u32>>> {
-    let mut next = vec![vec![None; nodes]; nodes];
-    for destination in 0..nodes {
-        let mut reached = vec![false; nodes];
-        reached[destination] = true;
-        let mut frontier = VecDeque::from([destination]);
-        while let Some(node) = frontier.pop_front() {
-            let into = ends.iter().enumerate().filter(|(index, link)| link.1 == node && !left_out.contains(index));
-            for (index, &(from, _)) in into {
-                if !reached[from] {
-                    reached[from] = true;
-                    next[from][destination] = Some(index as u32);
-                    frontier.push_back(from);
-                }
-            }
-        }
-    }
-    next
+/// `table[node][destination]`: the first link of the path.
+fn next_hops(mut routes: Routes) -> Vec<Vec<Option<u32>>> {
+    let nodes = routes.out.nodes();
+    let mut next = |from, to| routes.path(from, to)?.first().map(|link| *link as u32);
+    (0..nodes).map(|from| (0..nodes).map(|to| next(from, to)).collect()).collect()
 }
 
 /// The output step of SplitMix64: every bit of the result depends on every bit of `z`.
@@ -387,7 +374,8 @@ mod tests {
         let ends: Vec<(usize, usize)> = links(&SQUARE).map(|(from, to, _)| (from, to)).collect();
         let ms = |ms| Time::ZERO + Dur::from_ms(ms);
         let reroute = |at, without: &[usize]| Reroute { at: ms(at), without: without.to_vec() };
-        let next = NextHops::new(4, &ends, &[reroute(10, &[4, 5]), reroute(20, &[4, 6]), reroute(30, &[])]);
+        let routes = Routes::new(4, links(&SQUARE));
+        let next = NextHops::new(&routes, &[reroute(10, &[4, 5]), reroute(20, &[4, 6]), reroute(30, &[])]);
         let way = |at| {
             let (mut node, mut path) = (0, Vec::new());
             while node != 3 {

@@ -33,7 +33,7 @@ pub(crate) mod kernel {
         #[pyo3(signature = (scenario, options = "{}"))]
         fn kernel_cost(scenario: &Bound<'_, Scenario>, options: &str) -> f64;
         fn kernel_about(vmlinux: String, guest: String) -> String;
-        fn kernel_confined() -> i64;
+        fn kernel_confined() -> bool;
     }
 }
 

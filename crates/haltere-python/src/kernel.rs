@@ -96,8 +96,8 @@ pub(crate) fn kernel_about(py: Python<'_>, vmlinux: String, guest: String) -> Py
     serde_json::to_string(&about).map_err(|e| HaltereError::new_err(e.to_string()))
 }
 
-/// The version of Landlock that confines guests; 0: none.
+/// True where Landlock confines guests.
 #[pyfunction]
-pub(crate) fn kernel_confined() -> i64 {
-    haltere_kernel::boot::landlock_version()
+pub(crate) fn kernel_confined() -> bool {
+    haltere_kernel::boot::has_landlock()
 }

@@ -3,16 +3,14 @@
 use crate::control::Ours;
 use crate::library::{Library, Made};
 use haltere_congestion::{CongestionParams, SenderContext};
+use haltere_lab::Code;
 use haltere_plan::stack::{self, CONTROL, Control, EndContext, Endpoint, HALTERE, LANGUAGE, OWN, library::Params};
 use haltere_units::outside::{About, Format, Location, Makers, Parameter, Reporter};
 use haltere_units::{Bytes, ParamError};
-use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// Adds stacks in libraries to what a program takes from outside.
 pub fn add(makers: &mut Makers) {
@@ -31,12 +29,8 @@ const FILE: &str = "libstack.so";
 
 struct Maker;
 
-/// Libraries that were loaded, by the digest of their file. They stay for the life of the process.
-static LOADED: Mutex<Option<HashMap<String, &'static Library>>> = Mutex::new(None);
-
-fn loaded(digest: &str) -> Option<&'static Library> {
-    LOADED.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(digest).copied()
-}
+/// Libraries that were loaded. They stay for the life of the process.
+static LOADED: Code<&'static Library> = Code::new();
 
 /// The library's file: a path, or a name with or without a version.
 fn file(at: Location<'_>) -> Result<PathBuf, ParamError> {
@@ -80,14 +74,10 @@ fn load(at: Location<'_>) -> Result<(&'static Library, String), ParamError> {
     let mut bytes = Vec::new();
     let read = haltere_lab::open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(|error| faulty(at, &error.to_string()).hint("a path counts from the folder of the experiment file"))?;
-    let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    if let Some(library) = loaded(&digest) {
-        return Ok((library, digest));
-    }
-    let library: &'static Library = Box::leak(Box::new(Library::load(&bytes, &digest).map_err(|e| faulty(at, &e))?));
-    let mut table = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = *table.get_or_insert_default().entry(digest.clone()).or_insert(library);
-    Ok((kept, digest))
+    LOADED.of(&bytes, |digest| {
+        let library = Library::load(&bytes, digest).map_err(|e| faulty(at, &e))?;
+        Ok(&*Box::leak(Box::new(library)))
+    })
 }
 
 impl stack::Maker for Maker {
@@ -111,14 +101,7 @@ impl stack::Maker for Maker {
         })
     }
     fn make(&self, params: &Params, end: &EndContext) -> Result<Box<dyn Endpoint>, ParamError> {
-        let library = match loaded(&params.digest) {
-            Some(library) => library,
-            None => {
-                let (library, digest) = load(params.location())?;
-                params.check_digest(&digest)?;
-                library
-            }
-        };
+        let library = LOADED.get(params, || load(params.location()))?;
         let told = &library.told;
         let (own, ours) = match stack::control(params, &end.congestion) {
             Control::Haltere => (None, Some(Ours::maker(&end.congestion, sender(end))?)),

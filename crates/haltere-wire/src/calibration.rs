@@ -8,11 +8,10 @@ use crate::control::Control;
 use crate::error::WireError;
 use crate::namespace::Topology;
 use crate::world::{Outcome, run_in};
-use haltere_plan::NextHops;
-use haltere_plan::Plan;
 use haltere_plan::headers;
 use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, Measure, PingPlan};
 use haltere_plan::varying::Varying;
+use haltere_plan::{Plan, Routes};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde_json::{Value, json};
@@ -154,16 +153,9 @@ fn offloaded(outcome: &Outcome) -> u64 {
     outcome.router.ports.iter().map(|p| p.unfinished_checksum + p.oversize).sum()
 }
 
-/// The links from one node to another, as the fabric routes.
+/// The links from one node to another.
 fn path(plan: &Plan, from: usize, to: usize) -> Vec<usize> {
-    let ends: Vec<_> = plan.links.iter().map(|link| (link.from, link.to)).collect();
-    let routes = NextHops::new(plan.nodes.len(), &ends, &[]);
-    let (mut at, mut path) = (from, Vec::new());
-    while let Some(link) = routes.link(Time::ZERO, at, to) {
-        path.push(link);
-        at = plan.links[link].to;
-    }
-    path
+    Routes::of(plan).path(from, to).unwrap_or_default()
 }
 
 /// Time of a ping of 56 bytes over these links without queues.

@@ -18,7 +18,6 @@ pub mod live;
 mod mptcp;
 pub mod namespace;
 mod netlink;
-pub mod pcapng;
 pub mod port;
 mod privileges;
 pub mod program;

@@ -4,7 +4,7 @@
 //! A router reads frames from anybody. It needs root to open its interfaces, and nothing of that afterwards: a packet
 //! socket that is open receives and sends without a capability.
 
-use crate::sys;
+use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::set_no_new_privs;
 use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
 use std::fs;
@@ -12,10 +12,8 @@ use std::io;
 
 /// The user and the group that own nothing (`nobody`), by number: names need files that may not be there.
 const NOBODY: u32 = 65_534;
-/// Numbers of CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_BPF.
-const NET_ADMIN: u32 = 12;
-const SYS_ADMIN: u32 = 21;
-const BPF: u32 = 39;
+/// The sets of capabilities that a thread has or could take. The first is a part of the second.
+const SETS: [CapSet; 3] = [CapSet::Effective, CapSet::Permitted, CapSet::Inheritable];
 
 /// Gives up all capabilities, any way to get them back, and root's user, for good. The user's threads all change their
 /// user; capabilities are those of the calling thread. Returns what could not be given up, and why.
@@ -41,11 +39,15 @@ fn become_nobody() -> io::Result<()> {
 }
 
 fn no_capabilities() -> io::Result<()> {
-    sys::drop_capabilities()?;
-    match sys::capabilities()? {
-        0 => Ok(()),
-        left => Err(io::Error::other(format!("{left:#x} is left"))),
-    }
+    SETS.into_iter().try_for_each(|set| caps::clear(None, set)).map_err(io::Error::other)?;
+    let left = capabilities()?;
+    if left.is_empty() { Ok(()) } else { Err(io::Error::other(format!("{left:?} are left"))) }
+}
+
+/// The capabilities that the calling thread has or could take.
+fn capabilities() -> io::Result<CapsHashSet> {
+    let sets = SETS.into_iter().map(|set| caps::read(None, set)).collect::<Result<Vec<_>, _>>();
+    Ok(sets.map_err(io::Error::other)?.into_iter().flatten().collect())
 }
 
 /// True outside every user namespace: all users of the machine are known here by their own numbers.
@@ -60,9 +62,10 @@ fn is_identity(map: &str) -> bool {
 
 /// True where this process may load a congestion control into the kernel.
 pub fn may_load_bpf() -> bool {
-    let has = sys::capabilities().unwrap_or(0);
-    let can = |capability: u32| has & (1 << capability) != 0;
-    is_first_user_namespace() && (can(SYS_ADMIN) || (can(BPF) && can(NET_ADMIN)))
+    let has = capabilities().unwrap_or_default();
+    let can = |capability| has.contains(&capability);
+    let network = can(Capability::CAP_BPF) && can(Capability::CAP_NET_ADMIN);
+    is_first_user_namespace() && (can(Capability::CAP_SYS_ADMIN) || network)
 }
 
 #[cfg(test)]

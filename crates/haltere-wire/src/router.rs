@@ -6,10 +6,12 @@
 use crate::clock::{Clock, thread_cpu};
 use crate::error::{Doing, WireError};
 use crate::fabric::Fabric;
-use crate::pcapng::{Capture, Direction};
+use crate::frame::Frame;
 use crate::port::{Port, PortCounters};
 use crate::schedule::Schedule;
-use crate::stats::{Lateness, Snapshot};
+use crate::stats::Snapshot;
+use haltere_plan::Histogram;
+use haltere_plan::capture::Capture;
 use haltere_units::{Dur, Time};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -46,6 +48,21 @@ pub trait Watch {
     }
 }
 
+type CaptureFile = Capture<BufWriter<File>>;
+
+/// The kind of link of a capture.
+const ETHERNET: u16 = 1;
+/// Which way a frame passed a port, seen from the router: the flags of its packet in a capture.
+const CAME: [u8; 4] = [1, 0, 0, 0];
+const WENT: [u8; 4] = [2, 0, 0, 0];
+
+/// Writes the frame into the capture of its port, if it has one.
+fn write_down(to: &mut Option<CaptureFile>, ns: u64, direction: [u8; 4], frame: &Frame) -> Result<(), WireError> {
+    let Some(capture) = to else { return Ok(()) };
+    let bytes = frame.bytes();
+    capture.packet(ns, bytes.len() as u32, bytes, &[(2, &direction)]).doing("writing a capture")
+}
+
 /// A fabric with its ports.
 #[derive(Debug)]
 pub struct Router<P> {
@@ -53,10 +70,12 @@ pub struct Router<P> {
     pub fabric: Fabric,
     /// Its ports, in the order of the fabric's.
     pub ports: Vec<P>,
-    captures: Vec<Option<Capture<BufWriter<File>>>>,
+    captures: Vec<Option<CaptureFile>>,
+    /// The wall clock at time zero, for captures.
+    zero_ns: u64,
     /// Taken from the ports in this turn.
-    came: Vec<(usize, crate::frame::Frame)>,
-    lateness: Lateness,
+    came: Vec<(usize, Frame)>,
+    lateness: Histogram,
     next_check: Time,
     /// How the thread that runs it is scheduled, for its statistics.
     pub schedule: Schedule,
@@ -80,8 +99,9 @@ impl<P: Port> Router<P> {
             fabric,
             ports,
             captures,
+            zero_ns: 0,
             came: Vec::new(),
-            lateness: Lateness::default(),
+            lateness: Histogram::default(),
             next_check: Time::ZERO,
             schedule: Schedule::Shared,
             end: Time::NEVER,
@@ -93,9 +113,10 @@ impl<P: Port> Router<P> {
     /// Writes what passes that port into a file, with stamps for a run whose time zero is at `zero_ns` of the wall
     /// clock.
     pub fn capture(&mut self, port: usize, path: &Path, name: &str, zero_ns: u64) -> io::Result<()> {
-        let mut capture = Capture::start(BufWriter::new(File::create(path)?), name, zero_ns)?;
+        let mut capture = Capture::start(BufWriter::new(File::create(path)?), name, ETHERNET, 0)?;
         capture.flush()?; // a full disk is told now
         self.captures[port] = Some(capture);
+        self.zero_ns = zero_ns;
         Ok(())
     }
     /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`. Captures are complete even
@@ -158,9 +179,7 @@ impl<P: Port> Router<P> {
         self.fabric.advance(now);
         let mut came = std::mem::take(&mut self.came);
         for (index, frame) in came.drain(..) {
-            if let Some(capture) = &mut self.captures[index] {
-                capture.packet(now, Direction::In, frame.bytes()).doing("writing a capture")?;
-            }
+            write_down(&mut self.captures[index], self.zero_ns.saturating_add(now.as_ns()), CAME, &frame)?;
             self.fabric.arrive(now, index, frame);
         }
         self.came = came;
@@ -175,9 +194,7 @@ impl<P: Port> Router<P> {
             }
             for (due, frame) in outbox.iter() {
                 self.lateness.add(now.since(*due));
-                if let Some(capture) = &mut self.captures[index] {
-                    capture.packet(now, Direction::Out, frame.bytes()).doing("writing a capture")?;
-                }
+                write_down(&mut self.captures[index], self.zero_ns.saturating_add(now.as_ns()), WENT, frame)?;
             }
             port.send(now, outbox).doing("sending")?;
         }

@@ -3,6 +3,7 @@
 use crate::fabric::Unread;
 use crate::port::PortCounters;
 use crate::schedule::Schedule;
+use haltere_plan::Histogram;
 use haltere_plan::fabric::Counters;
 use haltere_plan::record::LinkCounters;
 use haltere_queue::Backlog;
@@ -10,57 +11,15 @@ use haltere_units::{Dur, Time};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// How late things happened, in buckets of powers of two nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lateness {
-    buckets: [u64; 40],
-    count: u64,
-    sum_ns: u64,
-    max_ns: u64,
+/// How late things happened: the mean, the median, the 99th percentile and the most.
+pub fn lateness(late: &Histogram) -> [Dur; 4] {
+    [late.mean(), late.quantile(0.5), late.quantile(0.99), late.max()].map(Option::unwrap_or_default)
 }
 
-impl Default for Lateness {
-    fn default() -> Lateness {
-        Lateness { buckets: [0; 40], count: 0, sum_ns: 0, max_ns: 0 }
-    }
-}
-
-impl Lateness {
-    /// Something happened this late.
-    #[inline]
-    pub fn add(&mut self, late: Dur) {
-        let ns = late.as_ns();
-        let bucket = (64 - ns.leading_zeros()).min(39) as usize;
-        self.buckets[bucket] += 1;
-        self.count += 1;
-        self.sum_ns += ns;
-        self.max_ns = self.max_ns.max(ns);
-    }
-    /// The mean lateness.
-    pub fn mean(&self) -> Dur {
-        Dur::from_ns(self.sum_ns.checked_div(self.count).unwrap_or(0))
-    }
-    /// The largest lateness.
-    pub fn max(&self) -> Dur {
-        Dur::from_ns(self.max_ns)
-    }
-    /// Microseconds, for manifests and statistics.
-    pub fn json(&self) -> Value {
-        json!({ "mean": us(self.mean()), "p50": us(self.quantile(0.5)), "p99": us(self.quantile(0.99)),
-                "max": us(self.max()) })
-    }
-    /// The upper edge of the bucket that holds the `q` quantile.
-    pub fn quantile(&self, q: f64) -> Dur {
-        let target = (self.count as f64 * q).ceil() as u64;
-        let mut seen = 0;
-        for (bucket, count) in self.buckets.iter().enumerate() {
-            seen += count;
-            if seen >= target && *count > 0 {
-                return Dur::from_ns((1u64 << bucket).min(self.max_ns));
-            }
-        }
-        Dur::ZERO
-    }
+/// The same in microseconds, for manifests and statistics.
+pub fn late_us(late: &Histogram) -> Value {
+    let [mean, p50, p99, max] = lateness(late).map(|span| span.as_ns() as f64 * 1e-3);
+    json!({ "mean": mean, "p50": p50, "p99": p99, "max": max })
 }
 
 /// Everything that a router has counted, at one instant.
@@ -79,7 +38,7 @@ pub struct Snapshot {
     /// The links: name, (backlog, packets in the ring), counters.
     pub links: Vec<(String, (Backlog, u32), LinkCounters)>,
     /// How late frames left.
-    pub lateness: Lateness,
+    pub lateness: Histogram,
     /// Processor time of the router's thread.
     pub cpu: Dur,
     /// How the router's thread is scheduled: says how late they may be.
@@ -156,14 +115,11 @@ impl Snapshot {
                  {unhandled} not understood",
             );
         }
-        let late = &self.lateness;
+        let [mean, _, p99, most] = lateness(&self.lateness);
         let _ = writeln!(
             text,
-            "frames left {} late on average, {} at the 99th percentile, {} at most; the router used {:.1} % of a core; \
-             scheduling: {}",
-            late.mean(),
-            late.quantile(0.99),
-            late.max(),
+            "frames left {mean} late on average, {p99} at the 99th percentile, {most} at most; the router used {:.1} % of \
+             a core; scheduling: {}",
             100.0 * self.cpu_share(),
             self.schedule.name()
         );
@@ -179,7 +135,7 @@ impl Snapshot {
             "unroutable": self.fabric.unroutable, "malformed": self.unread.malformed, "not_ip": self.unread.not_ip,
             "fragments": self.unread.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
             "links": links, "ports": self.ports, "turns": self.turns, "sleeps": self.sleeps,
-            "schedule": self.schedule.name(), "cpu": self.cpu_share(), "late_us": self.lateness.json(),
+            "schedule": self.schedule.name(), "cpu": self.cpu_share(), "late_us": late_us(&self.lateness),
         })
     }
     /// The same as Prometheus text (exposition format 0.0.4).
@@ -202,8 +158,9 @@ impl Snapshot {
             let values: Vec<_> = self.ports.iter().enumerate().map(|(i, p)| (i.to_string(), of(p) as f64)).collect();
             metric(&format!("port_{name}_packets_total"), "counter", help, "port", &values);
         }
-        let late = |q: f64| (q.to_string(), self.lateness.quantile(q).as_secs_f64());
-        metric("late_seconds", "gauge", "How late frames left.", "quantile", &[0.5, 0.99, 1.0].map(late));
+        let [_, p50, p99, most] = lateness(&self.lateness).map(Dur::as_secs_f64);
+        let late = [("0.5", p50), ("0.99", p99), ("1", most)].map(|(which, span)| (which.to_owned(), span));
+        metric("late_seconds", "gauge", "How late frames left.", "quantile", &late);
         let cpu = [(self.schedule.name().to_string(), self.cpu.as_secs_f64())];
         metric("cpu_seconds_total", "counter", "Processor time of the router's thread.", "schedule", &cpu);
         text
@@ -233,10 +190,6 @@ const OF_PORTS: [Metric<PortCounters>; 5] = [
     }),
 ];
 
-fn us(span: Dur) -> f64 {
-    span.as_ns() as f64 * 1e-3
-}
-
 fn escape(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -249,22 +202,4 @@ fn link_json(name: &str, backlog: &Backlog, ring: u32, c: &LinkCounters) -> Valu
         "packet_seconds": c.packet_ns as f64 * 1e-9,
         "waiting_packets": backlog.packets, "waiting_bytes": backlog.bytes, "ring_packets": ring,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_bucket_edges() {
-        let mut late = Lateness::default();
-        for us in 1..=100 {
-            late.add(Dur::from_us(us));
-        }
-        assert_eq!(late.max(), Dur::from_us(100));
-        assert_eq!(late.mean(), Dur::from_ns(50_500));
-        assert_eq!(late.quantile(0.5), Dur::from_ns(65_536));
-        assert_eq!(late.quantile(1.0), Dur::from_us(100));
-        assert_eq!(Lateness::default().quantile(0.5), Dur::ZERO);
-    }
 }

@@ -174,40 +174,6 @@ pub fn begin_a_group(command: &mut std::process::Command, first: bool) {
     }
 }
 
-/// The kernel's `struct __user_cap_header_struct`: version 3, the calling thread.
-#[repr(C)]
-struct CapabilityHeader {
-    version: u32,
-    thread: i32,
-}
-
-/// The kernel's `struct __user_cap_data_struct`, of which there are two: the low and the high 32 capabilities.
-#[repr(C)]
-#[derive(Default)]
-struct CapabilityData {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
-}
-
-const CAPABILITIES: CapabilityHeader = CapabilityHeader { version: 0x2008_0522, thread: 0 };
-
-/// The capabilities that the calling thread has or could take, a bit each.
-pub fn capabilities() -> io::Result<u64> {
-    let (mut header, mut data) = (CAPABILITIES, [CapabilityData::default(), CapabilityData::default()]);
-    // SAFETY: the kernel reads and writes the header and writes two data structures, which is how many there are.
-    check(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) } as i32)?;
-    let [low, high] = data.map(|d| u64::from(d.effective | d.permitted | d.inheritable));
-    Ok(low | high << 32)
-}
-
-/// Takes all capabilities from the calling thread, for good.
-pub fn drop_capabilities() -> io::Result<()> {
-    let (mut header, none) = (CAPABILITIES, [CapabilityData::default(), CapabilityData::default()]);
-    // SAFETY: the kernel reads and writes the header and reads two data structures, which is how many there are.
-    check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, none.as_ptr()) } as i32)
-}
-
 /// How the kernel schedules the calling thread: policy, priority, niceness, slice.
 pub fn scheduling() -> io::Result<libc::sched_attr> {
     // SAFETY: all-zero is a valid value of this structure of integers.

@@ -18,11 +18,11 @@ use crate::namespace::{HostSettings, Interfaces, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
-use crate::stats::{Lateness, Snapshot};
+use crate::stats::{Snapshot, late_us};
 use haltere_plan::fabric::{FabricPlan, write_down};
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
-use haltere_plan::{Plan, Record};
+use haltere_plan::{Histogram, Plan, Record};
 use haltere_transport::{AccurateEcn, TcpParams};
 use haltere_units::outside::Outside;
 use haltere_units::{Dur, Time};
@@ -49,14 +49,14 @@ pub struct Outcome {
     /// The router's own counters at the end.
     pub router: Snapshot,
     /// How late the agent did what was due: writes, starts, samples.
-    pub agent: Lateness,
+    pub agent: Histogram,
 }
 
 impl Outcome {
     /// What a manifest says of the run beyond its record.
     pub fn json(&self) -> Value {
         let calibration = self.calibration.as_ref().map(Calibration::json);
-        json!({ "calibration": calibration, "router": self.router.json(), "agent": { "late_us": self.agent.json() } })
+        json!({ "calibration": calibration, "router": self.router.json(), "agent": { "late_us": late_us(&self.agent) } })
     }
 }
 

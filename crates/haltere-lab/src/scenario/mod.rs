@@ -174,8 +174,6 @@ impl Scenario {
         // Where the code of a mechanism lies changes nothing; its digest does.
         schema::outside::forget_folders(&mut value);
         value.sort_all_objects();
-        let mut hasher = Sha256::new();
-        hasher.update(format!("{version}\n{seed}\n{value}"));
-        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:x}", Sha256::digest(format!("{version}\n{seed}\n{value}")))
     }
 }

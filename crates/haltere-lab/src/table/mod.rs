@@ -77,5 +77,5 @@ pub fn digest(tables: &[(&'static str, RecordBatch)]) -> String {
             }
         }
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", hasher.finalize())
 }

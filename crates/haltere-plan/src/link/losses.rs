@@ -121,7 +121,6 @@ mod tests {
         let (loss, burst) = measured(params);
         assert!((params.loss() - 0.01 / 0.26).abs() < 1e-12);
         assert!((loss - params.loss()).abs() < 0.0025 && (burst - 4.0).abs() < 0.18, "{loss} {burst}");
-        assert!((params.mean_burst() - 4.0).abs() < 1e-12);
     }
     #[test]
     fn both_states_lose_with_their_own_probability() {

@@ -7,13 +7,14 @@
 //! starts. Payload bytes are zeros, but those of stacks from outside the tree, with whose packets come their TLS secrets.
 
 use crate::capture::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
-use crate::control::Capture;
+use crate::control;
 use crate::error::RunError;
 use crate::net::packet::{Body, Header, Packet, Pool, address};
+use haltere_plan::capture::Capture;
 use haltere_plan::headers::{ETHERNET_FRAMING as ETHERNET, IPV4_HEADER};
 use haltere_plan::plan::LinkPlan;
 use haltere_units::Time;
-use std::io::Write;
+use std::io::{self, Write};
 
 const LINKTYPE_ETHERNET: u16 = 1;
 const LINKTYPE_RAW: u16 = 101;
@@ -22,7 +23,8 @@ const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// Writes the packets of one link.
 pub(crate) struct Tap {
-    writer: Box<dyn Write + Send>,
+    /// Or the error that ended it.
+    out: io::Result<Capture<Box<dyn Write + Send>>>,
     link: String,
     /// Source and destination hardware addresses, or `None` for raw IP.
     ethernet: Option<[[u8; 6]; 2]>,
@@ -31,8 +33,6 @@ pub(crate) struct Tap {
     /// Bytes of the run's TLS secrets that the file has.
     secrets: usize,
     frame: Vec<u8>,
-    block: Vec<u8>,
-    error: Option<std::io::Error>,
 }
 
 impl std::fmt::Debug for Tap {
@@ -48,38 +48,19 @@ const fn hardware(node: usize) -> [u8; 6] {
 }
 
 impl Tap {
-    pub fn new(capture: Capture, links: &[LinkPlan], framing: u32) -> Tap {
+    pub fn new(capture: control::Capture, links: &[LinkPlan], framing: u32) -> Tap {
         let plan = &links[capture.link];
-        let mut tap = Tap {
-            writer: capture.writer,
+        let ethernet = (framing >= ETHERNET).then(|| [hardware(plan.from), hardware(plan.to)]);
+        let link_type = if ethernet.is_some() { LINKTYPE_ETHERNET } else { LINKTYPE_RAW };
+        Tap {
+            out: Capture::start(capture.writer, &plan.name, link_type, capture.snaplen.unwrap_or(0)),
             link: plan.name.clone(),
-            ethernet: (framing >= ETHERNET).then(|| [hardware(plan.from), hardware(plan.to)]),
+            ethernet,
             framing,
             snaplen: capture.snaplen.unwrap_or(u32::MAX),
             secrets: 0,
             frame: Vec::new(),
-            block: Vec::new(),
-            error: None,
-        };
-        tap.write_head(capture.snaplen.unwrap_or(0));
-        tap
-    }
-    /// Writes the section header and the interface description.
-    fn write_head(&mut self, snaplen: u32) {
-        let mut body = Vec::new();
-        body.extend(0x1a2b_3c4du32.to_le_bytes());
-        body.extend([1, 0, 0, 0]); // version 1.0
-        body.extend((-1i64).to_le_bytes()); // length of the section unknown
-        self.write_block(0x0a0d_0d0a, &body);
-        body.clear();
-        body.extend(if self.ethernet.is_some() { LINKTYPE_ETHERNET } else { LINKTYPE_RAW }.to_le_bytes());
-        body.extend([0, 0]);
-        body.extend(snaplen.to_le_bytes());
-        let name = self.link.clone();
-        push_option(&mut body, 2, name.as_bytes());
-        push_option(&mut body, 9, &[9]); // timestamps in units of 10^-9 s
-        push_option(&mut body, 0, &[]);
-        self.write_block(1, &body);
+        }
     }
     /// The line takes `packet` at `now`.
     pub fn write(&mut self, now: Time, packet: &Packet, pool: &Pool) {
@@ -98,48 +79,28 @@ impl Tap {
         let original = packet.header.len - self.framing + layer2;
         let kept = original.min(self.snaplen);
         frame.resize(kept as usize, 0);
-
-        let mut body = std::mem::take(&mut self.block);
-        body.clear();
-        body.extend(0u32.to_le_bytes());
-        body.extend(((now.as_ns() >> 32) as u32).to_le_bytes());
-        body.extend((now.as_ns() as u32).to_le_bytes());
-        body.extend(kept.to_le_bytes());
-        body.extend(original.to_le_bytes());
-        body.extend_from_slice(&frame);
-        self.write_block(6, &body);
-        (self.frame, self.block) = (frame, body);
+        self.put(|out| out.packet(now.as_ns(), original, &frame, &[]));
+        self.frame = frame;
     }
     /// Writes the TLS secrets that are new, before the packets that they decrypt.
     #[cold]
     fn write_secrets(&mut self, pool: &Pool) {
         let new = &pool.secrets[self.secrets..];
         self.secrets = pool.secrets.len();
-        let mut body = Vec::from(TLS_KEY_LOG.to_le_bytes());
-        body.extend((new.len() as u32).to_le_bytes());
-        body.extend(new);
-        self.write_block(0x0000_000a, &body);
+        let head = [TLS_KEY_LOG, new.len() as u32].map(u32::to_le_bytes);
+        self.put(|out| out.block(0x0000_000a, &[head.as_flattened(), new], &[]));
     }
-    fn write_block(&mut self, kind: u32, body: &[u8]) {
-        if self.error.is_some() {
-            return;
+    fn put(&mut self, write: impl FnOnce(&mut Capture<Box<dyn Write + Send>>) -> io::Result<()>) {
+        if let Ok(out) = &mut self.out
+            && let Err(error) = write(out)
+        {
+            self.out = Err(error);
         }
-        let padding = body.len().wrapping_neg() % 4;
-        let total = ((12 + body.len() + padding) as u32).to_le_bytes();
-        let parts: [&[u8]; 5] = [&kind.to_le_bytes(), &total, body, &[0; 3][..padding], &total];
-        self.error = parts.iter().try_for_each(|part| self.writer.write_all(part)).err();
     }
-    pub fn close(mut self) -> Result<(), RunError> {
-        let error = self.error.take().or_else(|| self.writer.flush().err());
-        error.map_or(Ok(()), |error| Err(RunError::Capture { link: self.link, error }))
+    pub fn close(self) -> Result<(), RunError> {
+        let flushed = self.out.and_then(|mut out| out.flush());
+        flushed.map_err(|error| RunError::Capture { link: self.link, error })
     }
-}
-
-fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_le_bytes());
-    body.extend((value.len() as u16).to_le_bytes());
-    body.extend_from_slice(value);
-    body.resize(body.len().next_multiple_of(4), 0);
 }
 
 /// Appends the headers of a packet from IP up.

@@ -20,14 +20,13 @@ use crate::error::{Doing, WireError};
 use crate::mptcp::{self, Role};
 use crate::namespace::{Namespace, Topology};
 use crate::program::Place;
-use crate::stats::Lateness;
 use haltere_plan::app::arrivals::ArrivalsPlan;
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
 use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan};
 use haltere_plan::record::{Completion, FlowRecord, FlowSample, PathSample};
 use haltere_plan::rng::Rng;
-use haltere_plan::{Fault, Plan, Record, Routes};
+use haltere_plan::{Fault, Histogram, Plan, Record, Routes};
 use haltere_transport::Info;
 use haltere_units::{Dur, ParamError, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -294,7 +293,7 @@ pub struct Agent<'p> {
     manner: &'p Manner,
     /// By flow: it was in recovery at the last sample, and the episodes seen so far.
     recoveries: Vec<(bool, u64)>,
-    late: Lateness,
+    late: Histogram,
 }
 
 impl<'p> Agent<'p> {
@@ -318,7 +317,7 @@ impl<'p> Agent<'p> {
         let (flows, measured) = (vec![FlowRecord::default(); plan.flows.len()], (plan.warmup, plan.measured_until()));
         let observed = Observed { flows, measured, ..Observed::default() };
         let recoveries = vec![(false, 0); plan.flows.len()];
-        let (due, late) = (RefCell::new(due), Lateness::default());
+        let (due, late) = (RefCell::new(due), Histogram::default());
         Ok(Agent { plan, endpoints, epoll, due, observed, manner, recoveries, late })
     }
     /// Runs all flows until the plan's end, or until it is cancelled.
@@ -438,7 +437,7 @@ impl<'p> Agent<'p> {
         }
     }
     /// Completes the record, and says how late the agent did what was due.
-    pub fn finish(mut self) -> (Observed, Lateness) {
+    pub fn finish(mut self) -> (Observed, Histogram) {
         self.count();
         for flow in 0..self.endpoints.len() {
             self.observed.flows[flow].sender = self.sender_info(flow);

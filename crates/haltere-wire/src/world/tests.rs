@@ -51,10 +51,14 @@ fn quick() -> Control<'static> {
     Control { calibrate: Calibrate::No, ..Control::default() }
 }
 
+fn most(late: &Histogram) -> Dur {
+    late.max().unwrap_or_default()
+}
+
 /// The longest that anything waited for the router or the agent. Time spans are judged against it, since a busy machine
 /// may take the processor away for as long as it wants.
 fn late(outcome: &Outcome) -> Dur {
-    outcome.router.lateness.max() + outcome.agent.max()
+    most(&outcome.router.lateness) + most(&outcome.agent)
 }
 
 /// How many times, `every` apart from `first` on, there are before `end`.
@@ -64,9 +68,9 @@ fn times(first: Time, every: Dur, end: Time) -> u64 {
 
 /// What the agent did `done` times, `every` apart from `first` on, it did for each time that had come.
 fn was_done_when_due(outcome: &Outcome, done: u64, (first, every): (Time, Dur), end: Time) {
-    let least = times(first, every, end.saturating_sub(outcome.agent.max()));
-    let most = times(first, every, end);
-    assert!((least..=most).contains(&done), "{done}, not {least} to {most}; late: {:?}", outcome.agent);
+    let least = times(first, every, end.saturating_sub(most(&outcome.agent)));
+    let all = times(first, every, end);
+    assert!((least..=all).contains(&done), "{done}, not {least} to {all}; late: {}", most(&outcome.agent));
 }
 
 /// Every frame is accounted for, and the bottleneck's line (link 8, 10 Mbit/s) sent at its rate to a packet: late
