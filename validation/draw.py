@@ -61,7 +61,9 @@ WORDS: dict[str, Words] = {
     "cake": lambda draw, rate, bdp: f"cake unlimited rtt {draw.choice((50, 100))}ms",
 }
 SHAPING: dict[str, Words] = {
-    "tbf": lambda draw, rate, bdp: f"tbf rate {rate}mbit burst {draw.choice((2, 10)) * FRAME} latency {draw.choice((20, 50, 100))}ms",
+    "tbf": lambda draw, rate, bdp: (
+        f"tbf rate {rate}mbit burst {draw.choice((2, 10)) * FRAME} latency {draw.choice((20, 50, 100))}ms"
+    ),
     "cake": lambda draw, rate, bdp: f"cake bandwidth {rate}mbit {draw.choice(('besteffort', 'diffserv4', 'flows'))}",
 }
 """Disciplines that shape themselves."""
