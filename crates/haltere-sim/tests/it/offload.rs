@@ -9,8 +9,8 @@ use haltere_transport::{CachedMetrics, Offload, TcpParams};
 use haltere_units::{Bytes, Dur, Time};
 
 const SIZE: u64 = 5_000_000;
-/// Bytes of IP, TCP and timestamps.
-const HEADERS: u64 = 52;
+/// Bytes of Ethernet, IP, TCP and timestamps.
+const HEADERS: u64 = 66;
 
 fn bulk(tcp: TcpParams) -> AppPlan {
     let control = CongestionParams::default_of("reno").expect("a control of the registry");
