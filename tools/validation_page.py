@@ -58,6 +58,8 @@ If the spread of Linux's repetitions is larger, it replaces the tolerance.
 
 Each run has the start times and short flows of one of Linux's repetitions, in turn. The seeds vary port numbers, sequence numbers, hashes, and the
 draws of queues, losses and controls. Set A100 has one repetition, so nine of ten runs draw their own start times.
+
+Set J is BBRv3 by its authors (`variant = "linux"`), in Linux 6.12 with their patch, in two repetitions.
 """
 
 AGREES_NOT = """\

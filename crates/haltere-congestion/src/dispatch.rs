@@ -45,6 +45,8 @@ impl CongestionControl for Control {
         #[inline]
         fn pacing_rate(&self) -> Option<Rate>;
         fn owns_recovery(&self) -> bool;
+        #[inline]
+        fn notes_starvation(&self) -> bool;
         fn window(&mut self) -> Option<&mut Window>;
         fn ecn(&self) -> EcnUse;
         fn probe(&self, row: &mut Probe);

@@ -196,6 +196,11 @@ pub trait CongestionControl {
     fn owns_recovery(&self) -> bool {
         false
     }
+    /// True if an acknowledgement that finds too little to send, and room for more, marks what leaves next as limited by
+    /// the application (BBRv3's authors). Otherwise only an application that writes, or wakes to write, does.
+    fn notes_starvation(&self) -> bool {
+        false
+    }
     /// The window of a control that is a law for one. A [slow start](slow_start) sets it.
     fn window(&mut self) -> Option<&mut window::Window> {
         None

@@ -125,6 +125,8 @@ pub struct Bbr3 {
     probe_min: MinRtt,
 
     aggregation: Aggregation,
+    /// The window was not below its target when it was set last (try_fast_path).
+    at_target: bool,
     /// The draft's filter of the aggregation.
     extra_acked: WindowedMax<u64>,
 
@@ -150,6 +152,7 @@ impl Bbr3 {
             drain_start_round: 0,
             probe_min: MinRtt::default(),
             aggregation: Aggregation::default(),
+            at_target: false,
             extra_acked: WindowedMax::new(EXTRA_ACKED_ROUNDS_IN_STARTUP, 0),
             full_pipe: FullPipe::default(),
             bounds: Bounds::new(),
@@ -214,13 +217,22 @@ impl Bbr3 {
     fn update_aggregation(&mut self, ack: &Ack) {
         let (bw, filled) = (self.bw(), self.core.filled);
         if self.is_linux() {
-            return self.aggregation.update(ack, &self.core, bw, !filled);
+            if !self.is_spared(ack) {
+                self.aggregation.update(ack, &self.core, bw, !filled);
+            }
+            return;
         }
         if ack.acked > 0 && ack.rate.is_some() {
             let excess = self.aggregation.excess(ack, &self.core, bw);
             self.extra_acked.set_window(if filled { EXTRA_ACKED_ROUNDS } else { EXTRA_ACKED_ROUNDS_IN_STARTUP });
             self.extra_acked.update(self.core.round, excess);
         }
+    }
+    /// The authors' code spares itself the work for a sample that the application limits, in a window at its target
+    /// (bbr_run_fast_path).
+    fn is_spared(&self, ack: &Ack) -> bool {
+        let limited = ack.rate.is_some_and(|rate| rate.app_limited && rate.rate() < self.max_bw.get());
+        limited && self.at_target && !self.bounds.loss_in_round
     }
     /// Room for aggregated acknowledgements, in segments. The authors' code bounds it to what the path carries in 100
     /// ms.
@@ -286,6 +298,9 @@ impl CongestionControl for Bbr3 {
     }
     fn owns_recovery(&self) -> bool {
         true
+    }
+    fn notes_starvation(&self) -> bool {
+        self.is_linux()
     }
     fn ecn(&self) -> EcnUse {
         if self.params.ecn { EcnUse::PerPacket } else { EcnUse::Classic }

@@ -50,7 +50,12 @@ impl Bbr3 {
         let target = self.with_bursts(self.bdp(self.gains().1) + self.aggregated());
         let initial = self.core.initial;
         let may_start = if self.is_linux() { self.core.cwnd < 2 * initial } else { self.core.delivered < initial };
+        let before = self.core.cwnd;
         self.core.approach(ack, target, may_start);
+        if ack.acked > 0 {
+            self.at_target =
+                if self.core.filled { before + ack.acked >= target } else { before >= target && !may_start };
+        }
         if self.state == State::ProbeRtt {
             self.core.cwnd = self.core.cwnd.min(self.probe_rtt_cwnd());
         }

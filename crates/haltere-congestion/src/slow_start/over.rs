@@ -236,6 +236,7 @@ impl CongestionControl for Starting {
     }
     haltere_units::forward! { inner;
         fn wants_reduction(&self) -> bool;
+        fn notes_starvation(&self) -> bool;
         fn on_cached_ssthresh(&mut self, ssthresh: Bytes);
         fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool;
         fn on_restart(&mut self, ev: &RestartEvent);

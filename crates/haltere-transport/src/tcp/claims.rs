@@ -22,10 +22,15 @@ struct Bench {
 
 impl Bench {
     fn new(change: impl FnOnce(&mut TcpParams)) -> Bench {
+        let mut bench = Bench::opened(CongestionParams::default_of("reno").unwrap(), change);
+        bench.c.write_endless();
+        bench
+    }
+    /// The same with nothing to send yet.
+    fn opened(control: CongestionParams, change: impl FnOnce(&mut TcpParams)) -> Bench {
         let mut p = TcpParams { mss: Bytes::new(MSS), ..TcpParams::default() };
         change(&mut p);
-        let reno = CongestionParams::default_of("reno").unwrap();
-        let mut c = Connection::new(Role::Client, p.clone(), reno.clone(), 7).unwrap();
+        let mut c = Connection::new(Role::Client, p, control, 7).unwrap();
         c.open(Time::ZERO);
         let (syn, _) = c.poll_transmit(Time::ZERO).unwrap();
         let ts_base = syn.timestamps.unwrap().val;
@@ -41,7 +46,6 @@ impl Bench {
             ..Segment::default()
         };
         c.on_segment(at(100_000), &answer, Ecn::NotEct);
-        c.write_endless();
         Bench { c, iss: syn.seq.wrapping_add(1), peer: 5001, ts_base }
     }
 
@@ -73,6 +77,22 @@ impl Bench {
         };
         self.c.on_segment(now, &segment, Ecn::NotEct);
         self.send(now)
+    }
+}
+
+/// By hand: of eight segments, all that was written, two are acknowledged. The authors of BBRv3 note at each
+/// acknowledgement that there is nothing more to send; the others wait for the application to write.
+#[test]
+fn an_acknowledgement_that_finds_nothing_to_send_limits_the_authors_bbr3() {
+    let mut authors = CongestionParams::default_of("bbr3").unwrap();
+    let CongestionParams::Bbr3(params) = &mut authors else { panic!("a registry") };
+    params.variant = haltere_congestion::bbr3::Variant::Linux;
+    for (control, limited) in [(CongestionParams::default_of("bbr3").unwrap(), false), (authors, true)] {
+        let mut b = Bench::opened(control, |_| ());
+        b.c.write(Bytes::new(8 * MSS));
+        assert_eq!(b.send(at(100_000)).len(), 8);
+        b.ack(at(200_000), 2, &[], 100);
+        assert_eq!(b.c.made_sender().delivery().is_app_limited(), limited);
     }
 }
 

@@ -126,6 +126,20 @@ fn one_segment_more_than_the_windows_costs_no_round_trip() {
     }
 }
 
+/// RFC 2883, as Linux has it: the FIN's number is received twice as data would be.
+#[test]
+fn a_repeated_fin_is_reported_as_received_twice() {
+    let mut b = Bench::client(60_000, true);
+    b.c.read_endless();
+    b.send(ms(100));
+    let mut fin = b.segment(0, 0, 0);
+    fin.flags = Flags::ACK.with(Flags::FIN);
+    b.arrive(ms(200), &fin);
+    let again = b.arrive(ms(400), &fin);
+    let blocks: Vec<_> = again.iter().flat_map(|segment| segment.sack.as_slice().to_vec()).collect();
+    assert_eq!(blocks, [(b.theirs, b.theirs.wrapping_add(1))]);
+}
+
 #[test]
 fn a_fin_alone_is_acknowledged_after_40_ms_unless_our_side_has_closed() {
     for (closed, delay) in [(false, 40), (true, 0)] {

@@ -136,3 +136,18 @@ fn the_authors_burst_is_larger_on_short_paths() {
     p.bbr.core.min_rtt.value = Some(Dur::from_ms(40));
     assert_eq!(cwnd(&p), 3 * 2, "two segments at any rate");
 }
+
+/// By hand, with a bandwidth bounded to 2 Mbit/s: 35 segments at 9 Mbit/s are above it.
+#[test]
+fn the_authors_measure_no_aggregation_by_limited_samples_in_a_full_window() {
+    for (limited, fresh, grows) in [(false, false, true), (true, false, false), (true, true, true)] {
+        let mut p = Path::at(State::Cruise).under(Variant::Linux);
+        p.rounds(1);
+        p.bbr.bounds.bw_short = Some(Rate::from_mbps(2));
+        (p.mbps, p.app_limited) = (9, limited);
+        p.bbr.at_target &= !fresh;
+        let before = p.bbr.aggregation.extra_acked();
+        p.rounds(1);
+        assert_eq!(p.bbr.aggregation.extra_acked() > before, grows, "limited {limited}, fresh {fresh}");
+    }
+}

@@ -30,6 +30,9 @@ impl Sender {
         }
         let lost_before = self.delivery.bytes_lost();
         let prior_in_flight = self.in_flight();
+        if self.control.notes_starvation() {
+            self.note_starvation_of(prior_in_flight, 0);
+        }
         let mut ack = self.summary(a);
         let old = a.ack < una;
         if !old {

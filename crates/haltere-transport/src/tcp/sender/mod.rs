@@ -198,10 +198,13 @@ impl Sender {
     /// More is about to be written. If the window is not full for want of data, samples of this flight show the
     /// application, not the path.
     fn note_starvation(&mut self, now: Time) {
-        let leaves = self.may_leave_soon(now);
+        self.note_starvation_of(self.in_flight(), self.may_leave_soon(now));
+    }
+    /// The same with so many bytes in flight, and so many that leave before.
+    fn note_starvation_of(&mut self, in_flight: u64, leaves: u64) {
         let starved = self.buffer.unsent() < self.buffer.mss() + leaves;
-        if starved && self.in_flight() + leaves < self.cwnd && !self.board.has_unrepaired() {
-            self.delivery.set_app_limited(self.in_flight() + leaves);
+        if starved && in_flight + leaves < self.cwnd && !self.board.has_unrepaired() {
+            self.delivery.set_app_limited(in_flight + leaves);
         }
     }
     /// Bytes written before that leave now, in whole segments.

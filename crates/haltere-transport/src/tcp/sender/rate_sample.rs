@@ -92,6 +92,10 @@ impl Delivery {
     pub(crate) fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited = Some(NonZeroU64::new(self.delivered + in_flight).unwrap_or(NonZeroU64::MIN));
     }
+    #[cfg(test)]
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited.is_some()
+    }
     /// Bytes of a segment were marked lost: what that tells of the flight in which it was sent.
     #[cold]
     pub(crate) fn on_lost(&mut self, sent: &Sent, bytes: u64) -> LostSegment {

@@ -1,0 +1,119 @@
+"""Draws conditions for a blind comparison, from a seed, over all queue disciplines and controls that both sides have.
+
+    python validation/draw.py 1 60 > draw1.json
+
+writes 60 scenarios that nobody chose, in three repetitions, as `sets.py` writes its own. Run them with the kernel harness, make the results
+small with `tools/validation_compact.py`, and count them once with `haltere validate`. Mend causes, then draw anew with another seed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from sets import FRAME, base, bulk
+
+REPETITIONS = 3
+RATES = (5, 10, 20, 50, 100)
+"""Mbit/s."""
+RTTS = (5, 10, 20, 40, 80, 160)
+"""Milliseconds."""
+CONTROLS = ("cubic", "reno", "bbr", "vegas", "highspeed", "scalable", "hybla", "htcp", "westwood", "bic", "illinois", "veno", "yeah", "cdg", "nv", "lp")  # fmt: skip
+Words = Callable[[Random, float, int], str]
+"""The text of `tc` for a rate and a bandwidth-delay product in packets."""
+
+
+def _red(draw: Random, rate: float, bdp: int) -> str:
+    least = draw.choice((10, 20, 40))
+    most = least * draw.choice((2, 3))
+    words = f"red limit {8 * most * FRAME} min {least * FRAME} max {most * FRAME} avpkt 1000 bandwidth {rate}mbit"
+    return f"{words} burst {round(least * FRAME / 1000 * 5 / 3)} probability {draw.choice((0.02, 0.1))}"
+
+
+def _choke(draw: Random, rate: float, bdp: int) -> str:
+    least = draw.choice((10, 20))
+    return f"choke limit {10 * least} min {least} max {3 * least} bandwidth {rate}mbit"
+
+
+def _delayed(kind: str) -> Words:
+    return lambda draw, rate, bdp: f"{kind} target {draw.choice((3, 5, 15))}ms interval {draw.choice((60, 100, 200))}ms"
+
+
+def _targeted(kind: str) -> Words:
+    return lambda draw, rate, bdp: f"{kind} target {draw.choice((10, 15, 25))}ms"
+
+
+WORDS: dict[str, Words] = {
+    "pfifo": lambda draw, rate, bdp: f"pfifo limit {max(8, round(bdp * draw.choice((0.5, 1, 2, 4))))}",
+    "bfifo": lambda draw, rate, bdp: f"bfifo limit {max(8, round(bdp * draw.choice((0.5, 1, 2)))) * FRAME}",
+    "codel": _delayed("codel"),
+    "fq_codel": _delayed("fq_codel"),
+    "pie": _targeted("pie"),
+    "fq_pie": _targeted("fq_pie"),
+    "red": _red,
+    "choke": _choke,
+    "sfq": lambda draw, rate, bdp: f"sfq limit {max(16, 2 * bdp)} {draw.choice(('', 'headdrop'))}".strip(),
+    "sfb": lambda draw, rate, bdp: "sfb",
+    "fq": lambda draw, rate, bdp: f"fq flow_limit {draw.choice((30, 100))}",
+    "cake": lambda draw, rate, bdp: f"cake unlimited rtt {draw.choice((50, 100))}ms",
+}
+SHAPING: dict[str, Words] = {
+    "tbf": lambda draw, rate, bdp: (
+        f"tbf rate {rate}mbit burst {draw.choice((2, 10)) * FRAME} latency {draw.choice((20, 50, 100))}ms"
+    ),
+    "cake": lambda draw, rate, bdp: f"cake bandwidth {rate}mbit {draw.choice(('besteffort', 'diffserv4', 'flows'))}",
+}
+"""Disciplines that shape themselves."""
+MARKING = ("codel", "fq_codel", "pie", "fq_pie", "red", "choke", "sfb", "cake")
+
+
+def _flows(draw: Random) -> list[dict[str, Any]]:
+    """One control alone, the same several times, or two beside each other."""
+    first, second = draw.sample(CONTROLS, 2)
+    number = draw.choice((1, 1, 2, 4, 8))
+    return [bulk(first, number)] + ([bulk(second, number)] if draw.random() < 0.5 else [])
+
+
+def condition(draw: Random, name: str) -> dict[str, Any]:
+    """One scenario."""
+    rate, rtt = draw.choice(RATES), draw.choice(RTTS)
+    bdp = max(1, round(rate * 1e6 * rtt / 1000 / 8 / FRAME))
+    shapes = draw.random() < 0.2
+    of = SHAPING if shapes else WORDS
+    kind = draw.choice(sorted(of))
+    words, flows = of[kind](draw, rate, bdp), _flows(draw)
+    scenario = base("X", f"{name}_{kind}_{'_'.join(flow['cc'] for flow in flows)}", rate, rtt, words, flows)
+    if shapes:
+        scenario["shaper"] = "none"
+    if kind in MARKING and draw.random() < 0.3:
+        scenario |= {"ecn": 1, "qdisc": words if kind in ("sfb", "cake", "fq_codel") else f"{words} ecn"}
+    if draw.random() < 0.2:
+        scenario["netem_fwd"] = draw.choice(("loss 0.1%", "loss 0.5%", "loss 1%"))
+    if draw.random() < 0.15:
+        sizes = {"10000": 5, "100000": 3, "1000000": 1}
+        scenario["transfers"] = [{"dir": "fwd", "cc": "cubic", "per_second": rate / 10, "sizes": sizes, "start": 1.0}]
+    return scenario
+
+
+def draw(seed: int, number: int) -> list[dict[str, Any]]:
+    """So many scenarios; the same for the same seed."""
+    random = Random(f"draw-{seed}")
+    return [condition(random, f"{seed}.{k:02d}") for k in range(1, number + 1)]
+
+
+def main() -> None:
+    """Prints the scenarios of a draw, all repetitions."""
+    seed, number = int(sys.argv[1]), int(sys.argv[2])
+    every = [
+        scenario | {"name": f"{scenario['name']}_r{repetition}", "seed": repetition}
+        for repetition in range(1, REPETITIONS + 1)
+        for scenario in draw(seed, number)
+    ]
+    json.dump(every, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()
