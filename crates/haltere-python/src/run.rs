@@ -30,7 +30,7 @@ impl Progress {
     }
     /// For the simulator: the flag that cancels it, and the counter of its progress.
     pub(crate) fn control(&self) -> RunControl<'_> {
-        RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns) }
+        RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns), threads: 1 }
     }
 }
 
