@@ -22,8 +22,8 @@ use crate::net::detours::Detours;
 use crate::net::fabric::{DELIVER, Fabric, Port};
 use crate::net::link::SimLink;
 use crate::net::packet::{Header, Packet, Pool};
-use crate::parts::cut::{Cut, Part};
 use crate::parts;
+use crate::parts::cut::{Cut, Part};
 use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
@@ -306,17 +306,21 @@ fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
     path.is_some()
 }
 
+/// The port numbers of both ends of a flow.
+pub(crate) fn flow_ports(flow: &FlowPlan, index: usize) -> (u16, u16) {
+    if flow.app.protocol().has_ports() { of_flow(index) } else { (0, 0) }
+}
+
 /// The ports of both ends of a flow. Adds their paths to the fabric.
 pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fabric) -> Result<[Port; 2], RunError> {
-    let (client, server) = of_flow(index);
     let protocol = flow.app.protocol();
-    let (near_port, far_port) = if protocol.has_ports() { (client, server) } else { (0, 0) };
+    let (near_port, far_port) = flow_ports(flow, index);
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = fabric.paths.len() as u32;
         let endpoint = (2 * index + 1 - side) as u32;
         let header = Header::new(protocol, (from, to), (src_port, dst_port));
+        let key = header.key(plan);
         let mut header = Header { cursor, endpoint, dscp: flow.dscp, ..header };
-        let key = plan.ecmp.then(|| header.flow().hash(plan.seed));
         if add_path(fabric.routes.choose(from, to, key), &mut fabric.paths) {
             header.cursor = fabric.with_detours((header.src, header.dst), key, cursor);
         } else if side == 0 || flow.app.has_replies() {

@@ -12,6 +12,7 @@
 
 use crate::net::fabric::Fabric;
 use crate::net::flight::Ahead;
+use crate::net::link::SimLink;
 use crate::net::packet::{Packet, Pool};
 use haltere_units::Time;
 
@@ -67,7 +68,7 @@ impl Fabric {
     /// Links to other parts send ahead of time.
     pub fn send_over_border(&mut self) {
         for &link in &self.border.links {
-            self.links[link as usize].send_ahead_as(link);
+            self.links[link as usize].send_in_windows_as(link);
         }
     }
     /// A packet leaves for that part.
@@ -83,7 +84,13 @@ impl Fabric {
         for (from, due, packet) in mail.packets.drain(..) {
             let packet = self.pool.adopt(packet, &mut mail.pool);
             let place = self.pool.flights.place(due, packet);
-            self.pool.ahead.push(Ahead { from, place });
+            let next = self.paths[packet.header.cursor as usize];
+            if self.links.get(next as usize).is_some_and(SimLink::accepts_ahead) {
+                self.pool.ahead.push(Ahead { from, place });
+            } else {
+                let next = self.links[from as usize].join_flight(place, &mut self.pool.flights);
+                self.schedule_next(from, next);
+            }
         }
         self.send_ahead();
     }

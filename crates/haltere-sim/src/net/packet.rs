@@ -6,6 +6,7 @@
 use crate::capture::wire_format::ecn_bits;
 use crate::engine::prefetch::fetch;
 use crate::net::flight::{Ahead, Flights};
+use haltere_plan::Plan;
 use haltere_plan::app::Protocol;
 pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::pfifo_fast::priority_of_dscp;
@@ -204,6 +205,10 @@ impl Header {
             marks: Marks::default(),
             flags: 0,
         }
+    }
+    /// What chooses one of several equal paths, if the plan spreads flows over them.
+    pub fn key(&self, plan: &Plan) -> Option<u64> {
+        plan.ecmp.then(|| self.flow().hash(plan.seed))
     }
     pub fn flow(&self) -> FlowKey {
         FlowKey {

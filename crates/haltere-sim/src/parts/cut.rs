@@ -6,16 +6,25 @@
 //! largest first. The longest delay is taken that leaves the parts about equal.
 
 use crate::error::RunError;
-use crate::run::links;
-use haltere_plan::plan::{AppPlan, FlowPlan, Parts};
+use crate::net::packet::Header;
+use crate::run::{flow_ports, links};
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Parts};
 use haltere_plan::{Plan, Routes};
 use haltere_transport::CachedMetrics;
 use haltere_units::Dur;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The most parts of a network that is cut automatically.
-const MOST: u32 = 8;
+/// Numbers of parts from which `auto` takes the first that pays.
+const AUTO: [usize; 4] = [16, 8, 4, 2];
+/// A cut pays if it adds at most this to the work.
+const PAYS: f64 = 0.125;
+/// What a packet that crosses adds, as a part of its work on a link. Measured as instructions: `benches/parts.py`.
+const CROSSING: f64 = 0.7;
+/// What a window adds to each part, in units of work: a microsecond for the barrier and the mail.
+const WINDOW: f64 = 25.0;
+/// Bits of a packet, for the work of a second.
+const PACKET_BITS: f64 = 12_000.0;
 /// The largest part may have this many times its share of the work if that makes the windows longer.
 const UNEQUAL: f64 = 1.15;
 /// Work of a flow, in units of one packet on one link: at its sender and at its receiver.
@@ -75,6 +84,8 @@ struct Graph<'a> {
     work: Vec<u64>,
     /// The part of it on each link.
     on_link: Vec<u64>,
+    /// The links of each flow from its sender to its receiver.
+    paths: Vec<Vec<usize>>,
 }
 
 /// The state of the ends of that flow is apart, so they can be in two parts.
@@ -92,14 +103,13 @@ fn remembers(flow: &FlowPlan) -> bool {
 impl Cut {
     /// The cut of the network of that plan. `None`: it stays whole.
     pub fn of(plan: &Plan) -> Result<Option<Cut>, RunError> {
-        let most = match plan.parts {
-            Parts::Auto(_) => MOST,
-            Parts::Most(most) => most,
-        };
-        if most < 2 || plan.flows.iter().any(|flow| flow.app.arrivals().is_some()) {
+        if plan.parts.is_one() || plan.flows.iter().any(|flow| flow.app.arrivals().is_some()) {
             return Ok(None);
         }
-        Ok(Graph::of(plan)?.and_then(|graph| graph.cut(most as usize)))
+        Ok(Graph::of(plan)?.and_then(|graph| match plan.parts {
+            Parts::Auto(_) => graph.cut_that_pays(),
+            Parts::Most(most) => graph.cut(most as usize),
+        }))
     }
     pub fn part(&self, number: usize) -> Part<'_> {
         Part { nodes: &self.nodes, number: number as u32 }
@@ -129,22 +139,52 @@ impl Graph<'_> {
         }
         plan.flows.iter().filter(|flow| remembers(flow)).for_each(|flow| joined.join(flow.from, flow.to));
         let (work, on_link) = (vec![0; plan.nodes.len()], vec![0; plan.links.len()]);
-        let mut graph = Graph { plan, joined, work, on_link };
+        let mut graph = Graph { plan, joined, work, on_link, paths: Vec::new() };
         graph.add_work();
         Ok(Some(graph))
     }
     fn add_work(&mut self) {
-        let mut routes = Routes::of(self.plan);
-        for flow in &self.plan.flows {
-            let both = [(flow.from, flow.to), (flow.to, flow.from)];
-            for ((from, to), (end, hop)) in both.into_iter().zip(ENDS.into_iter().zip(HOPS)) {
+        let (plan, mut routes) = (self.plan, Routes::of(self.plan));
+        for (index, flow) in plan.flows.iter().enumerate() {
+            let (near, far) = flow_ports(flow, index);
+            let data = Header::new(flow.app.protocol(), (flow.from, flow.to), (near, far));
+            let acks = Header::new(flow.app.protocol(), (flow.to, flow.from), (far, near));
+            for (header, (end, hop)) in [data, acks].into_iter().zip(ENDS.into_iter().zip(HOPS)) {
+                let (from, to) = (header.src as usize, header.dst as usize);
                 self.work[from] += end;
-                for link in routes.path(from, to).into_iter().flatten() {
-                    self.work[self.plan.links[link].from] += hop;
+                let path = routes.choose(from, to, header.key(plan)).unwrap_or_default();
+                for &link in &path {
+                    self.work[plan.links[link].from] += hop;
                     self.on_link[link] += hop;
+                }
+                if header == data {
+                    self.paths.push(path);
                 }
             }
         }
+    }
+    /// The work of a second if every flow sends at its share of the link that leaves it the least.
+    fn work_of_a_second(&self) -> f64 {
+        let packets = |link: &usize| {
+            let rate = self.plan.links[*link].rate.map_or(f64::INFINITY, |rate| rate.as_bps() as f64);
+            rate / PACKET_BITS * HOPS[0] as f64 / self.on_link[*link] as f64
+        };
+        let of_flow = |path: &Vec<usize>| {
+            let work = ENDS.iter().sum::<u64>() + HOPS.iter().sum::<u64>() * path.len() as u64;
+            work as f64 * path.iter().map(packets).fold(f64::INFINITY, f64::min)
+        };
+        self.paths.iter().map(of_flow).sum()
+    }
+    /// The cut into the most parts that pays, if one does.
+    fn cut_that_pays(&self) -> Option<Cut> {
+        let (work, a_second) = (self.work.iter().sum::<u64>() as f64, self.work_of_a_second());
+        let cost = |cut: &Cut| {
+            let crosses = |link: &LinkPlan| cut.nodes[link.from] != cut.nodes[link.to];
+            let crossed = self.plan.links.iter().zip(&self.on_link).filter(|(link, _)| crosses(link));
+            let copies = CROSSING * crossed.map(|(_, on_link)| on_link).sum::<u64>() as f64 / work;
+            copies + WINDOW * cut.parts as f64 / (a_second * cut.window.as_secs_f64())
+        };
+        AUTO.into_iter().filter_map(|most| self.cut(most)).find(|cut| cost(cut) <= PAYS)
     }
     /// The best cut into at most so many parts, if there is one.
     fn cut(&self, most: usize) -> Option<Cut> {
@@ -198,7 +238,7 @@ impl Graph<'_> {
     fn finished(&self, mut nodes: Vec<u32>) -> Option<Cut> {
         let used: Vec<u32> = nodes.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         nodes.iter_mut().for_each(|part| *part = used.partition_point(|other| other < part) as u32);
-        let cut = |link: &&haltere_plan::plan::LinkPlan| nodes[link.from] != nodes[link.to];
+        let cut = |link: &&LinkPlan| nodes[link.from] != nodes[link.to];
         let window = self.plan.links.iter().filter(cut).map(|link| link.delay).min()?;
         Some(Cut { nodes, parts: used.len(), window })
     }

@@ -48,12 +48,7 @@ fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Runs the parts of `plan` to its end, on as many threads as `control` grants.
-pub(crate) fn run(
-    plan: &Plan,
-    cut: &Cut,
-    control: &RunControl,
-    captures: Vec<Capture>,
-) -> Result<Record, RunError> {
+pub(crate) fn run(plan: &Plan, cut: &Cut, control: &RunControl, captures: Vec<Capture>) -> Result<Record, RunError> {
     let threads = control.threads.clamp(1, cut.parts);
     let shared = Shared {
         plan,

@@ -82,6 +82,12 @@ impl SimLink {
         flights.join(&mut self.flight, place);
         self.schedule(flights) // perhaps earlier than the pending event, which was for later packets
     }
+    /// The link leads to another part of the network, whose windows take the place of its events: what it sends is
+    /// asked for at the end of each.
+    pub fn send_in_windows_as(&mut self, index: u32) {
+        self.send_ahead_as(index);
+        self.scheduled = Time::ZERO;
+    }
     /// Carries out what is due by `now`. Returns when the line takes the next packet that waits.
     pub fn send_all_until(&mut self, now: Time, pool: &mut Pool) -> Time {
         self.catch_up(now, pool);
