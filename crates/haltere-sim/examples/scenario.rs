@@ -167,6 +167,7 @@ fn print_plan(plan: &Plan) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "it measures")]
 fn main() {
     let start_kb = resident_kb("VmRSS");
     let (options, words): (Vec<String>, Vec<String>) =

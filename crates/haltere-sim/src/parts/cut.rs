@@ -2,8 +2,8 @@
 //!
 //! A good cut has parts with equal work and a long delay between them. What must not be cut is joined first: links that
 //! do not send [ahead of time](crate::net::ahead), and the hosts of flows whose ends share state. Then, for a delay, all
-//! links with a shorter one are joined, and hosts with their switch. What is left goes into the parts, the
-//! largest first. The longest delay is taken that leaves the parts about equal.
+//! links with a shorter one are joined, and hosts with their switch. What is left goes into the parts. The longest delay is
+//! taken that leaves the parts about equal.
 
 use crate::error::RunError;
 use crate::net::packet::Header;
@@ -18,17 +18,17 @@ use std::collections::BTreeSet;
 /// Numbers of parts from which `auto` takes the first that pays.
 const AUTO: [usize; 4] = [16, 8, 4, 2];
 /// A cut pays if it adds at most this to the work.
-const PAYS: f64 = 0.125;
-/// What a packet that crosses adds, as a part of its work on a link. Measured as instructions: `benches/parts.py`.
-const CROSSING: f64 = 0.7;
-/// What a window adds to each part, in units of work: a microsecond for the barrier and the mail.
-const WINDOW: f64 = 25.0;
+const PAYS: f64 = 1.0 / 12.0;
+/// What a packet that crosses adds, as a part of its work on a link. Measured: see 0151.
+const CROSSING: f64 = 0.45;
+/// What a window adds for each part, in units of work of some 40 ns: a fifth of a microsecond for mail and barrier.
+const WINDOW: f64 = 5.0;
 /// Bits of a packet, for the work of a second.
 const PACKET_BITS: f64 = 12_000.0;
 /// The largest part may have this many times its share of the work if that makes the windows longer.
 const UNEQUAL: f64 = 1.15;
 /// Work of a flow, in units of one packet on one link: at its sender and at its receiver.
-const ENDS: [u64; 2] = [8, 6];
+const ENDS: [u64; 2] = [10, 4];
 /// Work on each link of a path: of data, and of acknowledgements, of which there is one for two segments.
 const HOPS: [u64; 2] = [2, 1];
 
@@ -86,6 +86,8 @@ struct Graph<'a> {
     on_link: Vec<u64>,
     /// The links of each flow from its sender to its receiver.
     paths: Vec<Vec<usize>>,
+    /// The nodes with one neighbour, and that neighbour.
+    hosts: Vec<(usize, usize)>,
 }
 
 /// The state of the ends of that flow is apart, so they can be in two parts.
@@ -98,6 +100,23 @@ fn can_be_cut(flow: &FlowPlan) -> bool {
 fn remembers(flow: &FlowPlan) -> bool {
     let ends = flow.app.tcp().map(|tcp| [tcp.sender.tcp_metrics, tcp.receiver.tcp_metrics]);
     ends.is_some_and(|ends| ends != [CachedMetrics::Off; 2])
+}
+
+/// The work of all nodes.
+fn work_of(nodes: &[u64]) -> u64 {
+    nodes.iter().sum()
+}
+
+/// The nodes with one neighbour, and that neighbour.
+fn hosts(plan: &Plan) -> Vec<(usize, usize)> {
+    const SEVERAL: usize = usize::MAX;
+    let mut neighbours = vec![None; plan.nodes.len()];
+    for (node, other) in plan.links.iter().flat_map(|link| [(link.from, link.to), (link.to, link.from)]) {
+        let only = neighbours[node].is_none_or(|known| known == other);
+        neighbours[node] = Some(if only { other } else { SEVERAL });
+    }
+    let host = |(node, other): (usize, Option<usize>)| Some((node, other.filter(|other| *other != SEVERAL)?));
+    neighbours.into_iter().enumerate().filter_map(host).collect()
 }
 
 impl Cut {
@@ -139,7 +158,7 @@ impl Graph<'_> {
         }
         plan.flows.iter().filter(|flow| remembers(flow)).for_each(|flow| joined.join(flow.from, flow.to));
         let (work, on_link) = (vec![0; plan.nodes.len()], vec![0; plan.links.len()]);
-        let mut graph = Graph { plan, joined, work, on_link, paths: Vec::new() };
+        let mut graph = Graph { plan, joined, work, on_link, paths: Vec::new(), hosts: hosts(plan) };
         graph.add_work();
         Ok(Some(graph))
     }
@@ -177,7 +196,7 @@ impl Graph<'_> {
     }
     /// The cut into the most parts that pays, if one does.
     fn cut_that_pays(&self) -> Option<Cut> {
-        let (work, a_second) = (self.work.iter().sum::<u64>() as f64, self.work_of_a_second());
+        let (work, a_second) = (work_of(&self.work) as f64, self.work_of_a_second());
         let cost = |cut: &Cut| {
             let crosses = |link: &LinkPlan| cut.nodes[link.from] != cut.nodes[link.to];
             let crossed = self.plan.links.iter().zip(&self.on_link).filter(|(link, _)| crosses(link));
@@ -190,7 +209,7 @@ impl Graph<'_> {
     fn cut(&self, most: usize) -> Option<Cut> {
         let delays: BTreeSet<Dur> = self.plan.links.iter().map(|link| link.delay).collect();
         let delays: Vec<Dur> = delays.into_iter().collect();
-        let share = UNEQUAL * self.work.iter().sum::<u64>() as f64 / most as f64;
+        let share = UNEQUAL * work_of(&self.work) as f64 / most as f64;
         // The longer the delay, the fewer ways to divide the work.
         let fair = delays.partition_point(|least| self.divided(most, *least).1 as f64 <= share);
         let least = delays.get(fair.saturating_sub(1))?;
@@ -205,8 +224,8 @@ impl Graph<'_> {
         let roots = |joined: &mut Joined| (0..plan.nodes.len()).map(|node| joined.root(node)).collect::<Vec<_>>();
         let mut work = vec![0; plan.nodes.len()];
         roots(&mut joined).iter().zip(&self.work).for_each(|(root, of)| work[*root] += of);
-        let share = self.work.iter().sum::<u64>() / most as u64;
-        for (host, switch) in self.hosts() {
+        let share = work_of(&self.work) / most as u64;
+        for &(host, switch) in &self.hosts {
             let [a, b] = [host, switch].map(|node| joined.root(node));
             if a != b && work[a] + work[b] <= share {
                 joined.join(a, b);
@@ -214,25 +233,45 @@ impl Graph<'_> {
             }
         }
         let root = roots(&mut joined);
-        let mut clusters: Vec<usize> = (0..plan.nodes.len()).filter(|node| root[*node] == *node).collect();
-        clusters.sort_by_key(|cluster| Reverse(work[*cluster]));
-        let mut loads = vec![0; most];
-        let mut part = vec![0; plan.nodes.len()];
-        for cluster in clusters {
-            let lightest = (0..most).min_by_key(|part| loads[*part]).unwrap_or(0);
-            (part[cluster], loads[lightest]) = (lightest as u32, loads[lightest] + work[cluster]);
-        }
-        (root.into_iter().map(|root| part[root]).collect(), loads.into_iter().max().unwrap_or(0))
+        let (part, largest) = self.placed(&root, &work, most);
+        (root.into_iter().map(|root| part[root]).collect(), largest)
     }
-    /// The nodes with one neighbour, and that neighbour.
-    fn hosts(&self) -> impl Iterator<Item = (usize, usize)> {
-        let mut neighbours = vec![BTreeSet::new(); self.plan.nodes.len()];
-        for link in &self.plan.links {
-            neighbours[link.from].insert(link.to);
-            neighbours[link.to].insert(link.from);
+    /// The part of each cluster of nodes, of which one is its root, and the work of the largest part. The largest
+    /// clusters come first, neighbours in the plan together. A smaller one goes where it has the most traffic, if there
+    /// is room, else to the part with the least work.
+    fn placed(&self, root: &[usize], work: &[u64], most: usize) -> (Vec<u32>, u64) {
+        let mut near: Vec<Vec<(usize, u64)>> = vec![Vec::new(); root.len()];
+        for (link, on_link) in self.plan.links.iter().zip(&self.on_link) {
+            let [a, b] = [root[link.from], root[link.to]];
+            if a != b && *on_link > 0 {
+                near[a].push((b, *on_link));
+                near[b].push((a, *on_link));
+            }
         }
-        let only = |all: BTreeSet<usize>| if all.len() == 1 { all.into_iter().next() } else { None };
-        neighbours.into_iter().map(only).enumerate().filter_map(|(host, switch)| Some((host, switch?)))
+        let mut clusters: Vec<usize> = (0..root.len()).filter(|node| root[*node] == *node).collect();
+        clusters.sort_by_key(|cluster| Reverse(work[*cluster]));
+        let is_large = |cluster: &usize| 2 * work[*cluster] > work[clusters[0]];
+        let (mut large, small): (Vec<usize>, Vec<usize>) = clusters.iter().partition(|cluster| is_large(cluster));
+        large.sort_unstable();
+        let of_large = large.iter().map(|cluster| work[*cluster]).sum::<u64>().max(1);
+        let (mut part, mut loads, mut before) = (vec![most; root.len()], vec![0; most], 0);
+        for cluster in large {
+            let middle = before + work[cluster] / 2;
+            part[cluster] = (middle as u128 * most as u128 / of_large as u128) as usize;
+            (before, loads[part[cluster]]) = (before + work[cluster], loads[part[cluster]] + work[cluster]);
+        }
+        let share = work_of(&self.work) / most as u64;
+        let mut traffic = vec![0; most + 1];
+        for cluster in small {
+            traffic.fill(0);
+            near[cluster].iter().for_each(|(other, on_link)| traffic[part[*other]] += on_link);
+            let room = (0..most).filter(|part| traffic[*part] > 0 && loads[*part] + work[cluster] <= share);
+            let nearest = room.max_by_key(|part| (traffic[*part], Reverse(*part)));
+            let lightest = || (0..most).min_by_key(|part| loads[*part]).unwrap_or(0);
+            part[cluster] = nearest.unwrap_or_else(lightest);
+            loads[part[cluster]] += work[cluster];
+        }
+        (part.into_iter().map(|part| part as u32).collect(), loads.into_iter().max().unwrap_or(0))
     }
     /// The cut with these parts, of which some may be empty.
     fn finished(&self, mut nodes: Vec<u32>) -> Option<Cut> {
