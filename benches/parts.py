@@ -37,6 +37,10 @@ SHORT = {"leaf_spine": ("1ms", "2ms"), "fat_tree": ("1ms", "2ms"), "dumbbell": (
 """Lengths of two runs whose difference has no set-up in it."""
 
 
+PARTS_WORK = "Run::run_until|::take_in|::close_window"
+"""What a part does: its events, the mail that comes and what leaves. What these call is counted with them."""
+
+
 def _wall(file: Path, *options: str) -> float:
     said = measure.run([*bench.haltere_command(file), *options], bench.UNLIMITED_S).said
     return float(said["run_wall_s"])
@@ -69,8 +73,8 @@ def _of_parts(file: Path, parts: int) -> list[int]:
                 text=True,
                 check=True,
             ).stdout
-            found = re.search(r"([\d,]+) \([^)]*\)\s+\S*haltere_sim::run::Run::run_until", text)
-            counts.append(int(found[1].replace(",", "")) if found else 0)
+            found = re.findall(rf"([\d,]+) \([^)]*\)\s+\S*haltere_sim::.*(?:{PARTS_WORK})", text)
+            counts.append(sum(int(count.replace(",", "")) for count in found))
         return counts
 
 

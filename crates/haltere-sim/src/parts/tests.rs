@@ -206,9 +206,16 @@ fn a_cut_is_even_and_its_windows_are_long() {
     // Access links of 2 us and a fabric of 3 us: no host is cut off its leaf.
     let cut = Cut::of(&plan(LEAF_SPINE, 4)).expect("the network is right").expect("it is cut");
     assert_eq!((cut.parts, cut.window), (4, Dur::from_us(3)));
-    let dumbbell = DUMBBELL.replace("QUEUE", "kind = 'codel'").replace("CONTROL", "");
-    let cut = Cut::of(&plan(&dumbbell, 2)).expect("the network is right").expect("it is cut");
-    assert_eq!((cut.parts, cut.window), (2, Dur::from_us(2003)));
+    // As much work on both sides of a bottleneck of 2.003 ms.
+    let (both, _) = DUMBBELL.split_once("[[traffic]]").expect("it has traffic");
+    let both = format!("{both}[[traffic]]\nkind = 'bulk'\npairs = 'all'\ndirection = 'both'");
+    let cut = Cut::of(&plan(&both.replace("QUEUE", "kind = 'codel'"), 2)).expect("the network is right");
+    assert_eq!(cut.map(|cut| (cut.parts, cut.window)), Some((2, Dur::from_us(2003))));
+    // The hosts of a pod of the fat tree are in one part with its switches.
+    let plan = plan(&fat_tree(), 2);
+    let cut = Cut::of(&plan).expect("the network is right").expect("it is cut");
+    let inside = plan.links.iter().filter(|link| cut.part_of(link.from) == cut.part_of(link.to)).count();
+    assert!(3 * inside > 2 * plan.links.len(), "{inside} of {} links", plan.links.len());
 }
 
 #[test]
