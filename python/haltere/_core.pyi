@@ -76,7 +76,7 @@ class Scenario:
 class Progress:
     """How far a run is; may be read, and the run ended, from other threads."""
 
-    def __new__(cls) -> Progress: ...
+    def __new__(cls, threads: int = 1) -> Progress: ...
     @property
     def done(self) -> float:
         """How much of the run is done, from 0 to 1."""

@@ -15,6 +15,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
@@ -57,10 +58,46 @@ pub struct Plan {
     pub reroutes: Vec<Reroute>,
     /// What is sampled, and how often.
     pub measure: Measure,
+    /// Into how many parts the simulator cuts the network.
+    #[serde(default, skip_serializing_if = "Parts::is_one")]
+    pub parts: Parts,
     /// What mechanisms from outside the tree are made with, and where the run finds their first fault. A plan that was
     /// read has none.
     #[serde(skip)]
     pub outside: Outside,
+}
+
+/// Into how many parts the simulator cuts the network of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Parts {
+    /// As many as pay on several cores.
+    Auto(Auto),
+    /// So many, or fewer if the network cannot be cut into so many. 1: it is not cut.
+    Most(#[schemars(range(min = 1, max = 256))] u32),
+}
+
+/// `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Auto {
+    /// The only value.
+    Auto,
+}
+
+impl Default for Parts {
+    fn default() -> Parts {
+        Parts::Most(1)
+    }
+}
+
+impl Parts {
+    /// The network is not cut.
+    pub fn is_one(&self) -> bool {
+        *self == Parts::default()
+    }
 }
 
 /// A change of the routes. If the links that are left do not join two nodes, packets between them keep the path that

@@ -19,6 +19,8 @@ pub(crate) struct Progress {
     pub(crate) cancelled: AtomicBool,
     pub(crate) at_ns: AtomicU64,
     pub(crate) end_ns: AtomicU64,
+    /// The most threads of the run.
+    threads: usize,
 }
 
 impl Progress {
@@ -30,15 +32,17 @@ impl Progress {
     }
     /// For the simulator: the flag that cancels it, and the counter of its progress.
     pub(crate) fn control(&self) -> RunControl<'_> {
-        RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns) }
+        RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns), threads: self.threads }
     }
 }
 
 #[pymethods]
 impl Progress {
+    /// `threads`: the most that carry out the run, if its experiment is cut into `parts`.
     #[new]
-    fn new() -> Progress {
-        Progress::default()
+    #[pyo3(signature = (threads = 1))]
+    fn new(threads: usize) -> Progress {
+        Progress { threads, ..Progress::default() }
     }
     /// The part of the run that is done, from 0 to 1.
     #[getter]

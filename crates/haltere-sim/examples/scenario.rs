@@ -1,20 +1,21 @@
 //! Runs one experiment file in the simulator and prints what it cost and what it carried, as one line of JSON.
 //!
-//! `cargo run --release -p haltere-sim --example scenario -- FILE [SEED] [--plan]`, FILE being TOML, or JSON if its
-//! name ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another
+//! `cargo run --release -p haltere-sim --example scenario -- FILE [SEED] [--plan] [--parts=N] [--threads=N]`, FILE being
+//! TOML, or JSON if its name ends so. `--parts` takes the place of the file's `parts`. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another
 //! simulator. The benchmarks (`make bench`) start it once a measurement, so that the operating system reports CPU time
 //! and memory.
 
 use cost::{cpu_seconds, resident_kb};
 use haltere_lab::Scenario;
 use haltere_plan::arrivals::FlowArrivals;
-use haltere_plan::plan::{AppPlan, BulkPlan, PingPlan, TcpPlan};
+use haltere_plan::plan::{AppPlan, Auto, BulkPlan, Parts, PingPlan, TcpPlan};
 use haltere_plan::record::{LinkCounters, Record};
 use haltere_plan::{Plan, Routes, ports};
 use haltere_queue::{FlowKey, QueueParams, threshold::Level};
 use haltere_sim::{RunControl, run};
 use haltere_units::{Bytes, Size, Time};
 use serde_json::{Value, json};
+use std::time::Instant;
 
 mod cost;
 
@@ -166,6 +167,7 @@ fn print_plan(plan: &Plan) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "it measures")]
 fn main() {
     let start_kb = resident_kb("VmRSS");
     let (options, words): (Vec<String>, Vec<String>) =
@@ -174,14 +176,21 @@ fn main() {
     let seed = words.get(1).map_or(1, |text| text.parse().expect("SEED is a whole number"));
     let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{file}: {e}"));
     let read = if file.ends_with(".json") { Scenario::from_json } else { Scenario::parse };
-    let plan = read(&text, &file).and_then(|scenario| scenario.plan(seed)).unwrap_or_else(|e| panic!("{e}"));
+    let mut plan = read(&text, &file).and_then(|scenario| scenario.plan(seed)).unwrap_or_else(|e| panic!("{e}"));
+    let option = |name: &str| options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
+    match option("--parts") {
+        None => {}
+        Some("auto") => plan.parts = Parts::Auto(Auto::Auto),
+        Some(parts) => plan.parts = Parts::Most(parts.parse().expect("N is a whole number")),
+    }
+    let threads = option("--threads").map_or(1, |threads| threads.parse().expect("N is a whole number"));
 
     if options.iter().any(|word| word == "--plan") {
         return print_plan(&plan);
     }
-    let before = cpu_seconds();
-    let record = run(&plan, &RunControl::default()).expect("the run ends well");
-    let cpu = cpu_seconds() - before;
+    let (before, started) = (cpu_seconds(), Instant::now());
+    let record = run(&plan, &RunControl { threads, ..RunControl::default() }).expect("the run ends well");
+    let (cpu, wall) = (cpu_seconds() - before, started.elapsed().as_secs_f64());
 
     let (hops, watched) = links(&plan, &record);
     let (links_used, which) = links_used(record.links.iter().map(|link| link.total.sent > 0));
@@ -204,6 +213,7 @@ fn main() {
         "peak_events": record.peak_events,
         "completions": completions(&plan, &record),
         "run_cpu_s": cpu,
+        "run_wall_s": wall,
         "setup_cpu_s": before,
         "start_kb": start_kb,
         "peak_kb": resident_kb("VmHWM"),

@@ -11,6 +11,9 @@ pub struct RunControl<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// The virtual time reached, in nanoseconds.
     pub progress: Option<&'a AtomicU64>,
+    /// The most threads that carry out the [parts](haltere_plan::plan::Plan::parts) of the run. 0 and 1: that of the
+    /// caller alone. The record is the same with any number.
+    pub threads: usize,
 }
 
 /// A pcapng file for every packet that the line of one link takes.

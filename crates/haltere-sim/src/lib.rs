@@ -55,6 +55,7 @@ mod error;
 mod hosts;
 mod live;
 mod net;
+mod parts;
 mod prefetcher;
 mod recorder;
 mod run;

@@ -6,6 +6,7 @@ use crate::app::{AnyFlow, App};
 use crate::engine::event::Kind;
 use crate::net::fabric::Fabric;
 use crate::net::link::SimLink;
+use crate::parts::cut::Part;
 use haltere_plan::Plan;
 use haltere_plan::record::{
     DelayOf, DelayRecord, Depths, FlowRecord, FlowSample, LinkCounters, LinkRecord, QueueSample, Record, SenderCounts,
@@ -38,8 +39,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(plan: &Plan, fabric: &mut Fabric) -> Recorder {
-        let watched = (0..plan.links.len()).filter(|i| plan.links[*i].watched).map(|i| i as u32).collect();
+    /// Records what lies in that part of the plan's network.
+    pub fn new(plan: &Plan, part: Part<'_>, fabric: &mut Fabric) -> Recorder {
+        let watched = (0..).zip(&plan.links).filter(|(_, link)| link.watched && part.has(link.from));
+        let watched = watched.map(|(index, _)| index).collect();
         let asked = &plan.measure;
         let recorder = Recorder {
             queues: asked.queues,

@@ -9,7 +9,7 @@
 //! It is faster because pending events are in a timing wheel, links are computed lazily, and packets lie in one pool.
 
 use crate::app::arrivals::{self, FIRST, SpawnedFlows};
-use crate::app::{AnyFlow, App, Asked, Place, check_kinds};
+use crate::app::{AnyFlow, App, Asked, Elsewhere, Place, check_kinds};
 use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
 use crate::engine::event::{Kind, Target};
@@ -17,10 +17,13 @@ use crate::engine::event_queue::EventQueue;
 use crate::engine::large_pages;
 use crate::error::RunError;
 use crate::hosts::Hosts;
+use crate::net::border::Border;
 use crate::net::detours::Detours;
 use crate::net::fabric::{DELIVER, Fabric, Port};
 use crate::net::link::SimLink;
 use crate::net::packet::{Header, Packet, Pool};
+use crate::parts;
+use crate::parts::cut::{Cut, Part};
 use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
@@ -55,31 +58,30 @@ pub fn run(plan: &Plan, control: &RunControl) -> Result<Record, RunError> {
 
 /// Runs `plan` to its end and writes the packets of some links to pcapng files.
 pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Capture>) -> Result<Record, RunError> {
+    check(plan)?;
+    if let Some(capture) = captures.iter().find(|capture| capture.link >= plan.links.len()) {
+        let rule = format!("a link's index below {}", plan.links.len());
+        let error = ParamError::new("link", rule, capture.link);
+        return Err(RunError::Param { place: "capture".into(), error });
+    }
+    if let Some(cut) = Cut::of(plan)? {
+        return parts::run(plan, &cut, control, captures);
+    }
     let mut network = Run::new(Cow::Borrowed(plan))?;
-    for capture in captures {
-        let link = network.fabric.links.get_mut(capture.link).ok_or_else(|| {
-            let rule = format!("a link's index below {}", plan.links.len());
-            RunError::Param { place: "capture".into(), error: ParamError::new("link", rule, capture.link) }
-        })?;
-        let tap = Tap::new(capture, &plan.links, plan.framing);
-        link.watch_with(|watch| watch.tap = Some(Box::new(tap)));
-    }
-    network.fabric.enable_ahead(plan);
+    network.prepare(captures);
     network.run_until(plan.end, control)?;
-    for link in &mut network.fabric.links {
-        // The file contains what the line took until the end.
-        link.catch_up(plan.end, &mut network.fabric.pool);
-        if let Some(tap) = link.take_tap() {
-            tap.close()?;
-        }
-    }
-    Ok(network.finish())
+    network.end()
 }
 
 impl<'a> Run<'a> {
+    /// The whole network.
     pub fn new(owned: Cow<'a, Plan>) -> Result<Run<'a>, RunError> {
+        check(&owned)?;
+        Run::part(owned, Part::default())
+    }
+    /// The part of the network of a plan that was [checked](check).
+    pub fn part(owned: Cow<'a, Plan>, part: Part<'_>) -> Result<Run<'a>, RunError> {
         let plan: &Plan = &owned;
-        check(plan)?;
         let mut fabric = Fabric {
             now: Time::ZERO,
             events: EventQueue::new(),
@@ -92,23 +94,50 @@ impl<'a> Run<'a> {
             detours: Detours::new(plan),
             framing: plan.framing,
             hosts: Hosts::default(),
+            border: Border::default(),
             record: Record::default(),
         };
         watch(plan, &mut fabric.links);
-        let recorder = Recorder::new(plan, &mut fabric);
+        let recorder = Recorder::new(plan, part, &mut fabric);
         let mut flows = large_pages::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut fabric)?;
             let more = path_ports(plan, flow, index, &mut fabric)?;
+            if !part.has(flow.from) && !part.has(flow.to) {
+                flows.push(AnyFlow::Elsewhere(Elsewhere));
+                continue;
+            }
             flows.push(AnyFlow::new(
                 flow,
                 Place { index, ports, paths: more, origin: plan.origin(), asked: Asked::of(plan) },
             )?);
-            fabric.schedule(flow.start, Kind::Start, index);
+            if part.has(flow.from) {
+                fabric.schedule(flow.start, Kind::Start, index);
+            }
         }
         let spawned = SpawnedFlows::new(plan);
         let prefetcher = Prefetcher::default();
         Ok(Run { plan: owned, fabric, flows, recorder, spawned, prefetcher, return_paths: BTreeMap::new(), events: 0 })
+    }
+    /// Nothing has happened yet, and no paths are added from now on. Writes the packets of these links to files.
+    pub fn prepare(&mut self, captures: Vec<Capture>) {
+        for capture in captures {
+            let link = &mut self.fabric.links[capture.link];
+            let tap = Tap::new(capture, &self.plan.links, self.plan.framing);
+            link.watch_with(|watch| watch.tap = Some(Box::new(tap)));
+        }
+        self.fabric.enable_ahead(&self.plan);
+    }
+    /// The run has reached its end. Closes the files and returns the record.
+    pub fn end(mut self) -> Result<Record, RunError> {
+        for link in &mut self.fabric.links {
+            // The file contains what the line took until the end.
+            link.catch_up(self.plan.end, &mut self.fabric.pool);
+            if let Some(tap) = link.take_tap() {
+                tap.close()?;
+            }
+        }
+        Ok(self.finish())
     }
     /// Carries out everything that is due by `until`.
     pub fn run_until(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
@@ -277,17 +306,21 @@ fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
     path.is_some()
 }
 
+/// The port numbers of both ends of a flow.
+pub(crate) fn flow_ports(flow: &FlowPlan, index: usize) -> (u16, u16) {
+    if flow.app.protocol().has_ports() { of_flow(index) } else { (0, 0) }
+}
+
 /// The ports of both ends of a flow. Adds their paths to the fabric.
 pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fabric) -> Result<[Port; 2], RunError> {
-    let (client, server) = of_flow(index);
     let protocol = flow.app.protocol();
-    let (near_port, far_port) = if protocol.has_ports() { (client, server) } else { (0, 0) };
+    let (near_port, far_port) = flow_ports(flow, index);
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = fabric.paths.len() as u32;
         let endpoint = (2 * index + 1 - side) as u32;
         let header = Header::new(protocol, (from, to), (src_port, dst_port));
+        let key = header.key(plan);
         let mut header = Header { cursor, endpoint, dscp: flow.dscp, ..header };
-        let key = plan.ecmp.then(|| header.flow().hash(plan.seed));
         if add_path(fabric.routes.choose(from, to, key), &mut fabric.paths) {
             header.cursor = fabric.with_detours((header.src, header.dst), key, cursor);
         } else if side == 0 || flow.app.has_replies() {

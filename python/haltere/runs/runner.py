@@ -141,7 +141,9 @@ def execute(
         _check_workers(executor, todo)
     if todo:
         with Bar(len(todo), f"run ({len(results)} found)" if results else "run", quiet=quiet) as bar:
-            workers = _External(executor, store, jobs) if executor else _Threads(store, jobs or usable_cores())
+            workers = (
+                _External(executor, store, jobs) if executor else _Threads(store, jobs or usable_cores(), len(todo))
+            )
             with closing(_each(todo, workers, bar)) as ended:
                 for done in ended:
                     results[done.key] = done
@@ -156,16 +158,19 @@ def _as_of(done: Done | Failed, point: int) -> Done | Failed:
 
 
 class _Threads:
-    """Makes ``most`` runs at a time on threads of this process: the simulator releases the interpreter's lock."""
+    """Makes ``most`` runs at a time on threads of this process: the simulator releases the interpreter's lock.
 
-    def __init__(self, store: Store, jobs: int) -> None:
-        self.store, self.most = store, jobs
+    If there are fewer runs than jobs, each has several threads for its `parts`.
+    """
+
+    def __init__(self, store: Store, jobs: int, runs: int) -> None:
+        self.store, self.most, self.threads = store, jobs, max(1, jobs // runs)
         self.pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="haltere")
         self.progress: dict[str, _core.Progress] = {}
         self.busy: set[int] = set()
 
     def submit(self, task: Task) -> Future[Done]:
-        progress = self.progress[task.key] = _core.Progress()
+        progress = self.progress[task.key] = _core.Progress(self.threads)
         return self.pool.submit(self._run, task, progress)
 
     def _run(self, task: Task, progress: _core.Progress) -> Done:

@@ -56,6 +56,7 @@ fn with_places(
         ecmp: network.ecmp,
         reroutes: network.reroutes,
         measure,
+        parts: experiment.parts,
         outside: experiment.outside.again(),
     };
     Ok((plan, network.places))

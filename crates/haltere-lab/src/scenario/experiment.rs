@@ -9,6 +9,7 @@ use super::sweep::Sweep;
 use crate::keys::defaults;
 use crate::topology::Topology;
 use crate::traffic::Traffic;
+use haltere_plan::plan::Parts;
 use haltere_transport::TcpParams;
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur};
@@ -43,6 +44,11 @@ pub struct Experiment {
     /// Bytes that every packet carries on a link below IP. The default is that of Ethernet.
     #[serde(default = "ethernet")]
     pub framing: Bytes,
+    /// Into how many parts the simulator cuts the network, so that several cores can share a run: a number, or `auto`
+    /// for as many as pay. The number of cores changes nothing in the results. Of events at the same nanosecond, the
+    /// order differs from that of a network that is not cut.
+    #[serde(default, skip_serializing_if = "Parts::is_one")]
+    pub parts: Parts,
     /// Nodes and links: exactly one topology.
     pub topology: Topology,
     /// TCP of every host, unless a traffic entry says otherwise.

@@ -55,6 +55,24 @@ pub(crate) trait App: Debug + Send {
     }
 }
 
+/// A flow both of whose ends are in other parts of the network.
+#[derive(Debug)]
+pub(crate) struct Elsewhere;
+
+impl App for Elsewhere {
+    fn start(&mut self, _fabric: &mut Fabric) {}
+    fn set_stop(&mut self, _at: Time, _fabric: &mut Fabric) {}
+    fn receive(&mut self, _side: usize, packet: Packet, fabric: &mut Fabric) {
+        fabric.pool.give(&packet);
+    }
+    fn received(&self) -> u64 {
+        0
+    }
+    fn is_sampled(&self) -> bool {
+        false
+    }
+}
+
 /// The application on a TCP connection: what the client and the server write. The server reads at once.
 pub(crate) trait Source {
     /// Bytes after which the flow is complete.

@@ -15,7 +15,7 @@ mod stack;
 mod stream;
 pub(crate) mod tcp;
 
-pub(crate) use contract::{App, Asked, CLIENT, Place, SERVER, Source};
+pub(crate) use contract::{App, Asked, CLIENT, Elsewhere, Place, SERVER, Source};
 
 use crate::error::RunError;
 use crate::net::fabric::Fabric;
@@ -47,6 +47,7 @@ macro_rules! apps {
             Tcp(tcp::Tcp),
             Observed(Box<observed::Observed>),
             Stack(Box<dyn App>),
+            Elsewhere(Elsewhere),
             $($app($app_type)),+
         }
 
@@ -79,7 +80,7 @@ macro_rules! apps {
             }
         }
 
-        haltere_units::matcher! { ($) each_flow: AnyFlow { Tcp, Observed, Stack, $($app),+ } }
+        haltere_units::matcher! { ($) each_flow: AnyFlow { Tcp, Observed, Stack, Elsewhere, $($app),+ } }
         haltere_units::matcher! { ($) each_source: AnySource { $($source),+ } }
     };
 }

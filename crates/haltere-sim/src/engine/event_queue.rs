@@ -162,6 +162,11 @@ impl EventQueue {
         self.popped(time_of(first));
         Some((Time::from_ns(time_of(first)), Target(first as u32)))
     }
+    /// When the next event is due, if [`pop`](EventQueue::pop) has just found none.
+    pub fn next_at(&self) -> Time {
+        let near = self.current.last().map_or(u64::MAX, |entry| time_of(*entry));
+        Time::from_ns(near.min(self.far_at))
+    }
     /// The common case: the next event is alone in its bucket, of that number.
     #[inline(always)]
     fn pop_alone(&mut self, tick: u64, until: Time) -> Option<(Time, Target)> {

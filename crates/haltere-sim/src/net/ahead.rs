@@ -35,6 +35,7 @@ enum Feeders {
 impl Fabric {
     /// Finds the links that may send and accept packets ahead of time. Paths must not be added afterwards.
     pub fn enable_ahead(&mut self, plan: &Plan) {
+        self.send_over_border();
         let paths_are_known = plan.flows.iter().all(|flow| flow.app.arrivals().is_none());
         if !paths_are_known || self.links.iter().any(|link| link.emits()) {
             return;
@@ -67,6 +68,10 @@ impl Fabric {
     pub fn send_ahead(&mut self) {
         let mut packets = core::mem::take(&mut self.pool.ahead);
         for Ahead { from, place } in packets.drain(..) {
+            if let Some(part) = self.border.crossed_by(from) {
+                self.post(part, Ahead { from, place });
+                continue;
+            }
             let (packet, due) = self.pool.flights.get_mut(place);
             let header = &mut packet.header;
             let (len, id) = (header.len, self.paths[header.cursor as usize]);

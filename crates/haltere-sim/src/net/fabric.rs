@@ -5,6 +5,7 @@ use crate::engine::event_queue::EventQueue;
 use crate::engine::prefetch::{LINE, fetch};
 use crate::engine::timer::Alarms;
 use crate::hosts::Hosts;
+use crate::net::border::Border;
 use crate::net::detours::Detours;
 use crate::net::link::{Next, SimLink};
 use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
@@ -38,6 +39,8 @@ pub(crate) struct Fabric {
     pub framing: u32,
     /// What the hosts keep beyond their connections.
     pub hosts: Hosts,
+    /// The links to other parts of a network that is cut.
+    pub border: Border,
     /// The record so far: rows of flows as they come, samples of the recorder.
     pub record: Record,
 }

@@ -6,6 +6,7 @@
 use crate::capture::wire_format::ecn_bits;
 use crate::engine::prefetch::fetch;
 use crate::net::flight::{Ahead, Flights};
+use haltere_plan::Plan;
 use haltere_plan::app::Protocol;
 pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::pfifo_fast::priority_of_dscp;
@@ -205,6 +206,10 @@ impl Header {
             flags: 0,
         }
     }
+    /// What chooses one of several equal paths, if the plan spreads flows over them.
+    pub fn key(&self, plan: &Plan) -> Option<u64> {
+        plan.ecmp.then(|| self.flow().hash(plan.seed))
+    }
     pub fn flow(&self) -> FlowKey {
         FlowKey {
             src: u128::from(address(self.src)),
@@ -327,7 +332,9 @@ impl Pool {
     #[cold]
     fn keep(&mut self, segment: &Segment) -> u32 {
         let Segment { sack, mss, window_scale, sack_permitted, ecn_counts, .. } = *segment;
-        let rare = Rare { sack, mss, window_scale, sack_permitted, ecn_counts };
+        self.keep_rare(Rare { sack, mss, window_scale, sack_permitted, ecn_counts })
+    }
+    fn keep_rare(&mut self, rare: Rare) -> u32 {
         match self.free.pop() {
             Some(at) => {
                 self.rare[at as usize] = rare;
@@ -449,6 +456,19 @@ impl Pool {
         }
         let body = self.body(packet);
         self.take(packet.header, &body)
+    }
+    /// Takes over a packet of another pool.
+    #[inline]
+    pub fn adopt(&mut self, mut packet: Packet, from: &mut Pool) -> Packet {
+        if let Some(at) = (packet.content.more & !TIMESTAMPS).checked_sub(1) {
+            let place = match from.payload(&packet) {
+                Some(payload) => self.carry_payload(packet.header, payload).content.more,
+                None => self.keep_rare(from.rare[at as usize]),
+            };
+            from.give(&packet);
+            packet.content.more = packet.content.more & TIMESTAMPS | place;
+        }
+        packet
     }
     /// A discipline made this copy of a packet that is in its queue.
     pub fn emit(&mut self, copy: &Packet) {

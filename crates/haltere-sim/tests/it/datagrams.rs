@@ -138,7 +138,7 @@ fn wrong_parameters_are_refused_with_their_place() {
 fn a_run_can_be_watched_and_cancelled() {
     let plan = plan(2, wire(0, 1, 10), vec![flow(0, 1, cbr(20, 100))], Dur::from_secs(5));
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let control = RunControl { cancel: Some(&cancel), progress: Some(&progress) };
+    let control = RunControl { cancel: Some(&cancel), progress: Some(&progress), threads: 1 };
     run(&plan, &control).expect("the run ends well");
     assert_eq!(progress.load(Ordering::Relaxed), 5_000_000_000);
     cancel.store(true, Ordering::Relaxed);

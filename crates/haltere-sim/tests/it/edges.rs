@@ -104,8 +104,9 @@ fn run_it(value: Value) -> Result<(), String> {
             }
             cancel.store(true, Ordering::Relaxed);
         });
-        let result =
-            catch_unwind(AssertUnwindSafe(|| run(&plan, &RunControl { cancel: Some(&cancel), progress: None })));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            run(&plan, &RunControl { cancel: Some(&cancel), ..RunControl::default() })
+        }));
         over.store(true, Ordering::Relaxed);
         result
     });

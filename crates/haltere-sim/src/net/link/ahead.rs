@@ -2,7 +2,7 @@
 
 use super::{NOT_AHEAD, Next, SimLink};
 use crate::net::flight::Flights;
-use crate::net::packet::Packet;
+use crate::net::packet::{Packet, Pool};
 use haltere_queue::{Emits, Qdisc};
 use haltere_units::Time;
 
@@ -81,6 +81,17 @@ impl SimLink {
     pub fn join_flight(&mut self, place: u32, flights: &mut Flights<Packet>) -> Next {
         flights.join(&mut self.flight, place);
         self.schedule(flights) // perhaps earlier than the pending event, which was for later packets
+    }
+    /// The link leads to another part of the network, whose windows take the place of its events: what it sends is
+    /// asked for at the end of each.
+    pub fn send_in_windows_as(&mut self, index: u32) {
+        self.send_ahead_as(index);
+        self.scheduled = Time::ZERO;
+    }
+    /// Carries out what is due by `now`. Returns when the line takes the next packet that waits.
+    pub fn send_all_until(&mut self, now: Time, pool: &mut Pool) -> Time {
+        self.catch_up(now, pool);
+        if self.is_backlogged() { self.free_at } else { Time::NEVER }
     }
     /// When a link with a backlog and nothing in flight has its next event. That is when the line is free. A link that
     /// sends ahead adds the delay, because no packet that it sends afterwards reaches the next link earlier.
