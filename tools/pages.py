@@ -8,8 +8,8 @@ Two kinds of comments in a page name what follows them:
 - ``<!-- table: NAME of FILE -->`` precedes a table, and ``<!-- table: end -->`` follows it. FILE lies beside the page. It is the output
   of ``haltere reproduce STUDY --json``, and ``findings`` names its findings. ``python tools/pages.py --study STUDY`` makes the file
   anew, which takes minutes, and then the page's tables; ``--study all`` does so for every study. ``--keep DIR`` keeps the runs, so that
-  an interrupted or repeated command need not make them again. ``--linux`` first runs the primary reading in the kernel world, for the
-  column *with Linux's TCP*. ``--check`` says whether the runs of a study's experiment files are still those of its page.
+  an interrupted or repeated command need not make them again. ``--linux`` runs the primary reading in the kernel world instead, and puts
+  the column *with Linux's TCP* into the stored findings. ``--check`` says whether the runs of a study's experiment files are still those of its page.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def store(study: str, stored: dict[str, Any]) -> Path:
     used = {found["name"] for found in TABLE.finditer((home / "README.md").read_text())}
     stored["tables"] = [one for one in stored["tables"] if one["name"] in used]
     stored["digests"] = digests(study)
-    (home / STORED).write_text(json.dumps(stored, ensure_ascii=False, indent=0, separators=(",", ":")) + "\n")
+    write(home, stored)
     return home / "README.md"
 
 
@@ -155,8 +155,8 @@ def run(study: str, out: Path, *options: str) -> dict[str, Any]:
     return output
 
 
-def with_linux(study: str, out: Path, *options: str) -> None:
-    """Runs the primary reading of a study with Linux's TCP and stores its findings."""
+def with_linux(study: str, out: Path, *options: str) -> Path:
+    """Runs the primary reading of a study with Linux's TCP, and stores its findings; gives the page."""
     found = run(study, out, "--world", "kernel", *options)["findings"]
     ran = [done for path in sorted(out.rglob("manifest.json")) for done in json.loads(path.read_text())["runs"]]
     told = {
@@ -164,8 +164,32 @@ def with_linux(study: str, out: Path, *options: str) -> None:
         "seeds": len({done["seed"] for done in ran}),
         "findings": [{key: one[key] for key in ("text", "verdict", "ours")} for one in found],
     }
-    path = ROOT / "papers" / study / WITH_LINUX
-    path.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    home = ROOT / "papers" / study
+    (home / WITH_LINUX).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    stored = json.loads((home / STORED).read_text())
+    put_linux(next(table for table in stored["tables"] if table["name"] == "findings"), told)
+    write(home, stored)
+    return home / "README.md"
+
+
+def put_linux(table: dict[str, Any], told: dict[str, Any]) -> None:
+    """The column of a table of findings before its verdict."""
+    column, before = "with Linux's TCP", table["columns"].index("verdict")
+    if table["columns"][before - 1] == column:
+        before -= 1
+        for row in (table["columns"], *table["rows"]):
+            del row[before]
+    linux = {one["text"]: f"{one['verdict']}: {one['ours']}" for one in told["findings"]}
+    table["columns"].insert(before, column)
+    for row in table["rows"]:
+        row.insert(before, linux.get(row[0], "–"))
+    ran = f" With Linux's TCP: Linux {told['linux']} in the kernel world, {told['seeds']} seeds; – was not run."
+    table["note"] = re.sub(r" With Linux's TCP: .*?– was not run\.|$", lambda _: ran, table["note"], count=1)
+
+
+def write(home: Path, stored: dict[str, Any]) -> None:
+    """Writes the output of a study."""
+    (home / STORED).write_text(json.dumps(stored, ensure_ascii=False, indent=0, separators=(",", ":")) + "\n")
 
 
 def main() -> None:
@@ -179,7 +203,9 @@ def main() -> None:
     )
     parser.add_argument("--seeds", metavar="N", help="with --study: so many seeds instead of the study's")
     parser.add_argument(
-        "--linux", action="store_true", help="with --study: first with Linux's TCP, in the kernel world"
+        "--linux",
+        action="store_true",
+        help="with --study: with Linux's TCP in the kernel world instead, for its column",
     )
     parser.add_argument("--kernel", metavar="X", help="with --linux: which kernel (default: the one built last)")
     parser.add_argument(
@@ -203,9 +229,12 @@ def main() -> None:
     kernel = ["--kernel", options.kernel] if options.kernel else []
     with tempfile.TemporaryDirectory() as folder:
         keep = options.keep or Path(folder)
-        for study in studies if options.linux else []:
+        made = [
             with_linux(study, keep / f"{study}-linux", "--seeds", seeds[1] if seeds else LINUX[study], *kernel)
-        made = [store(study, run(study, keep / study, *seeds)) for study in studies]
+            if options.linux
+            else store(study, run(study, keep / study, *seeds))
+            for study in studies
+        ]
     for path in made or options.pages or PAGES:
         new = page_of(path)
         if new != path.read_text():

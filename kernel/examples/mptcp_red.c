@@ -34,6 +34,7 @@ struct red_connection {
 	struct red_path paths[RED_PATHS];
 	struct sock *of[RED_PATHS];
 	int coefficients[RED_PATHS][RED_PATHS];
+	bool started;
 	unsigned long due;
 };
 
@@ -59,7 +60,6 @@ static void red_init(struct mptcp_sock *msk)
 	if (!one)
 		return;		/* red_get_subflow() then takes the first subflow */
 	one->msk = msk;
-	one->due = jiffies + RED_INTERVAL;
 	memset32((u32 *)one->coefficients, RED_UNKNOWN, RED_PATHS * RED_PATHS);
 	spin_lock_bh(&red_lock);
 	list_add(&one->list, &red_connections);
@@ -100,6 +100,11 @@ static void red_relate(struct red_connection *red)
 {
 	int a, b;
 
+	/* The socket may be older than its connection: time begins with the first data. */
+	if (!red->started) {
+		red->started = true;
+		red->due = jiffies + RED_INTERVAL;
+	}
 	if (time_before(jiffies, red->due))
 		return;
 	red->due = jiffies + RED_INTERVAL;

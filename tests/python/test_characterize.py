@@ -17,13 +17,18 @@ from haltere.characterize.scenarios import cases, experiment
 from haltere.studies import Options
 
 
-@pytest.mark.parametrize("kind", _core.names("queues"))
+@pytest.mark.parametrize("kind", [one for one in _core.names("queues") if one not in ("wifi", "cell", "docsis")])
 def test_every_discipline_can_be_put_into_every_scenario(kind: str) -> None:
     # What a discipline needs beside its kind is not ours to know: those of two parts stand for themselves.
     queue = {"kind": kind}
     for case in cases():
         Scenario.from_dict(experiment(case, queue, False), case.key)
         Scenario.from_dict(experiment(case, queue, True), case.key)
+
+
+def test_a_discipline_that_is_the_line_is_refused() -> None:
+    with pytest.raises(InputError, match="rate must be left out beside the queue `docsis`"):
+        Scenario.from_dict(experiment(cases()[0], {"kind": "docsis"}, False), "docsis")
 
 
 def test_the_scenarios_are_those_of_the_rfc() -> None:

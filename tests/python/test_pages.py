@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -46,6 +47,16 @@ def test_what_a_page_is_drawn_from_is_small_and_has_all_its_findings(study: str)
     page = (path.parent / "README.md").read_text()
     primary = [one for one in stored["findings"] if not one["reading"]]
     assert primary and all(f"| {one['text'].replace('|', chr(92) + '|')} |" in page for one in primary)
+
+
+@pytest.mark.parametrize("study", [one for one in MADE if (pages.ROOT / "papers" / one / pages.WITH_LINUX).is_file()])
+def test_the_column_with_linux_s_tcp_is_that_of_its_stored_runs(study: str) -> None:
+    home = pages.ROOT / "papers" / study
+    stored, told = (json.loads((home / name).read_text()) for name in (pages.STORED, pages.WITH_LINUX))
+    table = next(one for one in stored["tables"] if one["name"] == "findings")
+    drawn = copy.deepcopy(table)
+    pages.put_linux(drawn, told)
+    assert drawn == table and any(row[drawn["columns"].index("with Linux's TCP")] != "–" for row in drawn["rows"])
 
 
 def test_an_output_is_written_between_its_marks_and_keeps_the_lines_that_are_asked_for(tmp_path: Path) -> None:

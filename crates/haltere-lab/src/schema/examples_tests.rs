@@ -2,6 +2,7 @@
 
 use super::super::{kinds, schema};
 use crate::Scenario;
+use crate::topology::link::MEDIA;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -57,6 +58,14 @@ fn every_example_can_be_run() {
     for (name, example) in examples() {
         let mut whole: toml::Table = BASE.parse().expect("the base is TOML");
         merge(&mut whole, example.parse().unwrap_or_else(|e| panic!("{name}: {e}\n{example}")));
+        if let Some(bottleneck) = whole["topology"].get_mut("dumbbell").and_then(|all| all.get_mut("bottleneck"))
+            && bottleneck
+                .get("queue")
+                .and_then(|queue| queue.get("kind")?.as_str())
+                .is_some_and(|kind| MEDIA.contains(&kind))
+        {
+            bottleneck.as_table_mut().expect("a link").remove("rate");
+        }
         let text = toml::to_string(&whole).expect("a table");
         Scenario::parse(&text, "example.toml").unwrap_or_else(|e| panic!("{name}: {e}\n{example}"));
     }

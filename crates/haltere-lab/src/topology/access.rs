@@ -2,6 +2,7 @@
 //!
 //! An experiment with such a name is expanded before it is read: what is run, stored and hashed has ordinary keys.
 
+use super::link::MEDIA;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -74,10 +75,23 @@ fn expand(value: &mut Value) {
     }
 }
 
-/// The keys of a link with others in their place, those of `reverse` one by one.
-fn beside(mut link: Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
+/// True for a discipline that is the line itself, as it is written.
+fn is_medium(queue: &Value) -> bool {
+    queue.get("kind").unwrap_or(queue).as_str().is_some_and(|kind| MEDIA.contains(&kind))
+}
+
+/// The keys of a link with others in their place, those of `reverse` one by one. A rate of its own replaces a medium, and
+/// a discipline of its own is that in front of the medium.
+fn beside(mut link: Map<String, Value>, mut own: Map<String, Value>) -> Map<String, Value> {
+    let medium = link.get("queue").is_some_and(is_medium);
     if CAPACITY.iter().any(|key| own.contains_key(*key)) {
         CAPACITY.iter().for_each(|key| drop(link.shift_remove(*key)));
+        if medium && let Some(inner) = link["queue"].get("queue").cloned() {
+            link["queue"] = inner;
+        }
+    } else if medium && let Some(queue) = own.get_mut("queue").filter(|queue| !is_medium(queue)) {
+        let inner = std::mem::replace(queue, link["queue"].clone());
+        queue["queue"] = inner;
     }
     for (key, value) in own {
         let merged = match (key.as_str(), link.shift_remove(&key), value) {
@@ -122,6 +136,17 @@ mod tests {
         assert_eq!((&own["reverse"]["rate"], &own["reverse"]["queue"]), (&json!("2Mbit"), &dsl["reverse"]["queue"]));
         let constant = bottleneck("{ path = \"lte-driving\", rate = \"5Mbit\" }").expect("a link");
         assert!(constant.get("trace").is_none() && constant["reverse"].get("trace").is_some());
+    }
+    #[test]
+    fn a_medium_keeps_its_rate_beside_another_discipline_and_goes_beside_another_rate() {
+        let cable = bottleneck("{ path = \"cable-250/25\", reverse = { queue = \"fq_codel\" } }").expect("a link");
+        let queue = &cable["reverse"]["queue"];
+        assert_eq!((&queue["kind"], &queue["rate"]), (&json!("docsis"), &json!("25Mbit")));
+        assert_eq!(queue["queue"]["kind"], "fq_codel");
+        let plain = bottleneck("{ path = \"cable-250/25\", reverse = { rate = \"5Mbit\" } }").expect("a link");
+        assert_eq!((&plain["reverse"]["rate"], &plain["reverse"]["queue"]["kind"]), (&json!("5Mbit"), &json!("pie")));
+        let cell = bottleneck("{ path = \"5g-still\", queue = { kind = \"wifi\" } }").expect("a link");
+        assert_eq!(cell["queue"]["kind"], "wifi");
     }
     #[test]
     fn an_unknown_name_is_an_error_that_lists_the_others() {

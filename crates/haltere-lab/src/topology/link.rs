@@ -11,6 +11,9 @@ use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Disciplines that are the line themselves: a link with one of them has no rate of its own.
+pub(crate) const MEDIA: [&str; 3] = ["wifi", "cell", "docsis"];
+
 /// A link with a queue in front of each direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -80,6 +83,10 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// True if its discipline is the line.
+    pub(super) fn is_medium(&self) -> bool {
+        MEDIA.contains(&self.queue.kind())
+    }
     /// What the line does to some packets besides independent loss.
     pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
         let LinkSpec { reorder, reorder_by, duplicate, .. } = *self;

@@ -11,7 +11,7 @@ mod direction;
 pub(crate) mod drawing;
 mod failure;
 mod jitter;
-mod link;
+pub(crate) mod link;
 mod loss;
 pub(crate) mod network;
 mod prelude;

@@ -6,13 +6,18 @@ use super::trace::rows::Rows;
 use super::trace::rows::{Changes, CsvTrace, TheaterqTrace};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::overrides::Overrides;
+use haltere_plan::LinkQueue;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Bytes, Dur, Prob, Rate};
 
 /// An override of the other direction that gives a capacity puts aside what the direction would inherit.
 pub(super) fn one_capacity(reverse: &mut LinkSpec, given: &Overrides<LinkSpec>) {
-    if !given.has("rate") && !given.has("trace") {
+    let medium = given.has("queue") && reverse.is_medium();
+    if !given.has("rate") && !given.has("trace") && !medium {
         return;
+    }
+    if reverse.is_medium() && !medium {
+        reverse.queue = LinkQueue::default();
     }
     if !given.has("rate") {
         reverse.rate = None;
@@ -29,6 +34,9 @@ pub(super) fn one_capacity(reverse: &mut LinkSpec, given: &Overrides<LinkSpec>) 
 /// trace says is the link's.
 pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
     check_schedule(link, path)?;
+    if link.is_medium() {
+        only_the_medium(link, path)?;
+    }
     match link.trace.clone() {
         Some(TraceSpec::Csv(CsvTrace { rows, .. }) | TraceSpec::Theaterq(TheaterqTrace { rows, .. })) => {
             return of_rows(link, &rows, path).map(Some);
@@ -75,6 +83,19 @@ pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>
         return Ok(None);
     }
     Ok(Some(Box::new(Varying { capacity, delay, jitter, loss, limit: None })))
+}
+
+/// Refuses a rate beside a discipline that is the line.
+fn only_the_medium(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
+    let given = [
+        ("rate", link.rate.map(|rate| rate.to_string())),
+        ("trace", link.trace.as_ref().map(|_| "a trace".into())),
+        ("schedule", link.schedule.iter().find_map(|step| step.rate).map(|rate| format!("a rate of {rate}"))),
+    ];
+    let Some((name, got)) = given.into_iter().find_map(|(name, got)| Some((name, got?))) else { return Ok(()) };
+    let kind = link.queue.kind();
+    let rule = format!("{} beside the queue `{kind}`", if name == "schedule" { "without a rate" } else { "left out" });
+    Err(Fault::new(path, name, rule, got).hint(format!("`{kind}` is the line, and has the rate")).out_of_range())
 }
 
 /// Refuses what a line that delivers at instants does not do.

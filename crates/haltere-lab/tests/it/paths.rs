@@ -76,6 +76,31 @@ fn a_trace_of_rows_says_rate_delay_and_loss() {
 }
 
 #[test]
+fn a_discipline_that_is_the_line_has_the_rate() {
+    let plan = chain_of(r#"{ rate = "100Mbit", reverse = { queue = "docsis" } }"#).expect("a plan");
+    assert_eq!((plan.links[0].rate, plan.links[1].rate), (Some(Rate::from_mbps(100)), None));
+    let plan = chain_of(r#"{ queue = "wifi", reverse = { rate = "5Mbit" } }"#).expect("a plan");
+    assert_eq!((plan.links[1].rate, plan.links[1].queue.kind()), (Some(Rate::from_mbps(5)), "drop_tail"));
+    for (link, error) in [
+        (
+            r#"{ rate = "5Mbit", queue = "docsis" }"#,
+            "links[0]: rate must be left out beside the queue `docsis`, got 5Mbit",
+        ),
+        (
+            r#"{ trace = { kind = "cellular" }, queue = "cell" }"#,
+            "links[0]: trace must be left out beside the queue `cell`",
+        ),
+        (
+            r#"{ queue = "wifi", schedule = [{ at = "0s", rate = "5Mbit" }] }"#,
+            "links[0]: schedule must be without a rate beside the queue `wifi`, got a rate of 5Mbit",
+        ),
+    ] {
+        let got = chain_of(link).expect_err(link);
+        assert!(got.contains(error), "{got}");
+    }
+}
+
+#[test]
 fn a_link_over_satellites_is_drawn_with_the_seed() {
     let text = r#"
         duration = "60s"

@@ -7,6 +7,8 @@ import * as flows from "./flows.js";
 import { complain, definition, described, element, field, forgive, parameters, variants } from "./form.js";
 
 const LINK = "topology.dumbbell.bottleneck", ACCESS = "topology.dumbbell.access";
+// Disciplines that are the line: a link with a rate has none of them.
+const MEDIA = ["wifi", "cell", "docsis"];
 
 export class Setup {
   // `edited(how)` is called after each edit; `how` is "typing" while a field is being written. `act` has what is done to a run: `join`,
@@ -107,7 +109,10 @@ export class Setup {
     return element("div", {}, element("div", { class: "add" }, length, button), course ? element("p", { class: "about" }, why) : null);
   }
 
-  kinds() { return variants(definition("QueueParams")); }
+  kinds() {
+    const offered = ([kind]) => !this.bottleneck.rate || !MEDIA.includes(kind);
+    return new Map([...variants(definition("QueueParams"))].filter(offered));
+  }
 
   drawQueue() {
     const kinds = this.kinds(), table = kinds.get(this.queue.kind), path = `${LINK}.queue`;

@@ -320,9 +320,12 @@ fn every_name_can_be_described_and_every_parameter_has_a_meaning() {
 #[test]
 fn every_discipline_and_control_stands_by_its_name_alone() {
     for queue in haltere_lab::schema::names("queues").unwrap() {
-        read(DUMBBELL)
-            .with("topology.dumbbell.bottleneck.queue", json!(queue))
-            .unwrap_or_else(|e| panic!("{queue}: {e}"));
+        match read(DUMBBELL).with("topology.dumbbell.bottleneck.queue", json!(queue)) {
+            Err(e) if ["wifi", "cell", "docsis"].contains(queue) => {
+                assert!(e.to_string().contains("rate must be left out"), "{queue}: {e}");
+            }
+            other => drop(other.unwrap_or_else(|e| panic!("{queue}: {e}"))),
+        }
     }
     for control in haltere_lab::schema::names("congestion").unwrap() {
         read(DUMBBELL).with("traffic[0].congestion", json!(control)).unwrap_or_else(|e| panic!("{control}: {e}"));
