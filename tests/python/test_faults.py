@@ -24,7 +24,7 @@ from conftest import SMALL, haltere
 from haltere import Results, cli
 from haltere.report.page import _json as page_json
 from haltere.runs.query import columns, query
-from haltere.runs.records import seal_of, with_checksum, without_checksum
+from haltere.runs.records import seals_of, with_checksum, without_checksum
 from haltere.runs.store import Damaged
 
 
@@ -76,7 +76,7 @@ def test_a_seal_that_says_another_digest_than_the_manifest_is_found(small: Path)
     file = of_run(results, "run.json")
     seal = without_checksum(file.read_bytes())
     assert seal is not None
-    file.write_bytes(with_checksum(json.dumps({**seal, "digest": "0" * 64})))
+    file.write_bytes(with_checksum(json.dumps(seal).replace(results.runs[0].digest, "0" * 64)))
     assert results.check() == [
         f"{results.where}/runs/{results.runs[0].key}/run.json: digest and seed are not those in manifest.json"
     ]
@@ -85,10 +85,10 @@ def test_a_seal_that_says_another_digest_than_the_manifest_is_found(small: Path)
 def test_one_wrong_bit_anywhere_in_a_seal_is_found(small: Path) -> None:
     results = package.load(small).run(seeds=1, out=small.parent / "out")
     data, key = of_run(results, "run.json").read_bytes(), results.runs[0].key
-    assert seal_of(data, key) is not None
+    assert seals_of(data, key)
     for at in range(8 * len(data)):
         wrong = bytes([*data[: at // 8], data[at // 8] ^ (1 << at % 8), *data[at // 8 + 1 :]])
-        assert seal_of(wrong, key) is None, wrong
+        assert not seals_of(wrong, key), wrong
 
 
 # -- one changed value in what every summary believes ----------------------------------------------------------------------
