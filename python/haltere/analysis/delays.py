@@ -71,7 +71,7 @@ def loss(run: Run, flows: Sequence[str]) -> float:
 
 def rates_over(run: Run, flows: Sequence[str]) -> tuple[Array, Array] | None:
     """Times (s) and Mbit/s of these flows from sample to sample: shape (times, flows). ``None`` if they were not sampled."""
-    series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
+    series = run.table("flow_series", ["at_ns", "flow", "received_bytes"])
     grid = Grid(series, "flow", flows)
     if len(grid.at_s) < 2 or not grid.known:
         return None

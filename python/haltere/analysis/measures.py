@@ -173,9 +173,10 @@ class Run:
         data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
         return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=texts(data))
 
-    def table(self, name: str, **where: str | None) -> pa.Table:
-        """A table of the run, such as ``flow_series``; of some columns only the rows with these texts (``None``: all)."""
-        table = self.results.run_table(name, self.done)
+    def table(self, name: str, columns: Sequence[str] | None = None, **where: str | None) -> pa.Table:
+        """A table of the run, such as ``flow_series``, or those of the ``columns`` that it has; of some columns only the rows with these texts
+        (``None``: all)."""
+        table = self.results.run_table(name, self.done, None if columns is None else list(columns))
         for column, text in where.items():
             table = table if text is None else table.filter(pc.equal(table[column].cast(pa.string()), text))
         return table
@@ -245,7 +246,7 @@ class Run:
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
-        pings = self.table("pings")
+        pings = self.table("pings", ["at_ns", "rtt_ns"])
         return pings["at_ns"].to_numpy() * 1e-9, pings["rtt_ns"].to_numpy() * 1e-6
 
     def ping_ms(self) -> Array:
@@ -268,7 +269,7 @@ class Run:
 
     def queue(self, link: str) -> QueueSeries:
         """The time series of a watched queue."""
-        series = self.table("queue_series", link=link)
+        series = self.table("queue_series", ["at_ns", "link", "packets", "ring_packets"], link=link)
         packets, ring = (series[name].to_numpy().astype(np.float64) for name in ("packets", "ring_packets"))
         return QueueSeries(series["at_ns"].to_numpy() * 1e-9, packets, ring)
 
@@ -404,7 +405,7 @@ class Run:
         rate = self.link(link)["rate_bps"]
         if rate is None:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
-        series = self.table("queue_series", link=link).select(["at_ns", "link", "bytes"])
+        series = self.table("queue_series", ["at_ns", "link", "bytes"], link=link)
         after = self.measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
@@ -431,7 +432,7 @@ class Run:
 
     def rate_of(self, flows: Sequence[str] | None) -> tuple[Array, Array] | None:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
-        series = self.table("flow_series")
+        series = self.table("flow_series", ["at_ns", "flow", "received_bytes", "delivered"])
         if flows is not None:
             series = _of_flows(series, flows)
         if len(series) == 0:
@@ -448,7 +449,7 @@ class Run:
 
         Bins are at least 100 ms long, if the run is. ``None`` if the link was not sampled.
         """
-        series = self.table("queue_series", link=link).select(["at_ns", "link", "sent_bytes"])
+        series = self.table("queue_series", ["at_ns", "link", "sent_bytes"], link=link)
         if len(series) < 3:
             return None
         at, sent = series["at_ns"].to_numpy() * 1e-9, series["sent_bytes"].to_numpy().astype(np.float64)

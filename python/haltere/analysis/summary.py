@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import kinds
+from ..runs import parquet
 from ..runs.records import Done, Point
 from . import metrics, workloads
 from .facts import Facts
@@ -43,7 +44,7 @@ class _Made:
 
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
         """The table of that name."""
-        return self._tables[name]
+        return self._tables[name] if columns is None else parquet.chosen(self._tables[name], columns)
 
 
 def _point(runs: Sequence[Run]) -> dict[str, Any]:

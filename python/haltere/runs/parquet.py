@@ -29,10 +29,10 @@ def write(keys: Sequence[str], tables: Sequence[pa.Table]) -> bytes:
     if by_name := all(order is not None for order in orders):
         tables = [table.take(pa.array(order)) for table, order in zip(tables, orders, strict=True)]
     whole = pa.concat_tables(tables).unify_dictionaries()
-    run = pa.DictionaryArray.from_arrays(
-        np.repeat(np.arange(len(keys), dtype=np.int32), list(map(len, tables))), pa.array(keys, pa.string())
+    run = [pa.repeat(key, len(table)) for key, table in zip(keys, tables, strict=True)]
+    whole = whole.add_column(0, "run", pa.chunked_array(run)).replace_schema_metadata(
+        {_BY_NAME: b""} if by_name else None
     )
-    whole = whole.add_column(0, "run", run).replace_schema_metadata({_BY_NAME: b""} if by_name else None)
     integers = {one.name for one in whole.schema if pa.types.is_integer(one.type)}
     numbers = integers | {one.name for one in whole.schema if pa.types.is_floating(one.type)}
     sink = pa.BufferOutputStream()
@@ -67,9 +67,12 @@ def of_run(whole: pa.Table, rows: tuple[int, int], columns: Sequence[str] | None
     metadata = whole.schema.metadata or {}
     if _BY_NAME in metadata:
         table = table.take(pa.array(np.argsort(table["at_ns"].to_numpy(), kind="stable")))
-    if columns is not None:
-        table = table.select([name for name in table.column_names if name in columns])
-    return table.replace_schema_metadata(None)
+    return (table if columns is None else chosen(table, columns)).replace_schema_metadata(None)
+
+
+def chosen(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Those of these columns that the table has."""
+    return table.select([name for name in table.column_names if name in columns])
 
 
 def _by_name(table: pa.Table) -> NDArray[Any] | None:
