@@ -129,6 +129,7 @@ class Run:
         self.experiment = results.points[done.point].experiment
         self._facts: Facts = getattr(results, "facts", None) or Facts(None)
         self._reached: dict[str, dict[str, frozenset[str]]] = {}
+        self._rows: dict[str, dict[str, Any]] = {}
 
     def fact(self, name: str, measure: Callable[[], Any]) -> Any:
         """What ``measure`` gives, which JSON can hold: measured once, then kept with the results."""
@@ -256,11 +257,12 @@ class Run:
 
     def link(self, link: str) -> dict[str, Any]:
         """The row of the table `links` of one direction of a link."""
-        names = self.links["link"].to_pylist()
-        if link not in names:
-            raise KeyError(f"link must be one of {', '.join(names)}, got `{link}`")
-        row: dict[str, Any] = self.links.slice(names.index(link), 1).to_pylist()[0]
-        return row
+        if link not in self._rows:
+            names = self.links["link"].to_pylist()
+            if link not in names:
+                raise KeyError(f"link must be one of {', '.join(names)}, got `{link}`")
+            self._rows[link] = self.links.slice(names.index(link), 1).to_pylist()[0]
+        return self._rows[link]
 
     def drops(self, link: str) -> int:
         """Packets that the queue of this link dropped after the warm-up, because it was full or as a congestion signal."""
@@ -314,7 +316,9 @@ class Run:
     def flow_counts(self) -> dict[str, int]:
         """The traffic entries whose flows carry data, each with the number of its rows in the table `flows`."""
 
-        counts: dict[str, int] = self.fact("flows", lambda: Counter(map(str, self.data_flows["group"].to_pylist())))
+        counts: dict[str, int] = self.fact(
+            "flows", lambda: Counter(map(str, self.flows["group"].filter(self._carries_data).to_pylist()))
+        )
         return counts
 
     def arrivals(self) -> dict[str, int]:

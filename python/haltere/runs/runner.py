@@ -88,7 +88,11 @@ def _make(task: Task, progress: _core.Progress) -> _Made:
     about = {**done.to_dict(), "build": build_id()}
     del about["key"], about["point"]  # the store's and the manifest's
     kept = Kept(task.key, tables, about, made.files() if isinstance(made, _core.Run) else {})
-    return _Made(replace(done, facts=_facts(task, done, tables)), kept, sum(one.nbytes for one in tables.values()))
+    return _Made(
+        replace(done, facts=_facts(task, done, tables)),
+        kept,
+        sum(8 * len(one) * one.num_columns for one in tables.values()),
+    )
 
 
 def _facts(task: Task, done: Done, tables: Mapping[str, Any]) -> Mapping[str, Any]:

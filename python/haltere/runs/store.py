@@ -255,6 +255,8 @@ class Store:
         self.where = str(where).rstrip("/") if is_url(where) else str(Path(where))
         self._ahead: dict[str, bytes] = {}
         self._at_hand: dict[tuple[str, str, tuple[str, ...] | None], pa.Table] = {}
+        #: Batches that were there when :meth:`seen` last looked, and their runs.
+        self._looked_at: set[str] = set()
         self._seen: set[str] = set()
         self._look_again = 0.0
         self._files: _Directory | _Remote = _Remote(self.where) if is_url(where) else _Directory(Path(where).absolute())
@@ -366,18 +368,18 @@ class Store:
 
     def _batches(self, wanted: Container[str]) -> dict[str, list[Seal]]:
         """The batches that may hold these runs, each with its runs: none if its checksum file is malformed."""
-        names = [name for name in self._files.batches() if name in wanted or not is_alone(name)]
+        return self._read_seals([name for name in self._files.batches() if name in wanted or not is_alone(name)])
+
+    def _read_seals(self, names: Sequence[str]) -> dict[str, list[Seal]]:
         data = self._files.read(f"runs/{name}/{_SEAL}" for name in names)
         return {name: seals_of(data.get(f"runs/{name}/{_SEAL}"), name) for name in names}
 
     def seen(self, key: str) -> bool:
         """Whether the run was there at the last look, which is at most a second old, or ten times as old as it took."""
         if (began := time.monotonic()) >= self._look_again:
-            self._seen = {
-                one
-                for name, seals in self._batches(_All()).items()
-                for one in ([seal["key"] for seal in seals] or [name])
-            }
+            new = [name for name in self._files.batches() if name not in self._looked_at]
+            self._looked_at.update(new)
+            self._seen.update(seal["key"] for seals in self._read_seals(new).values() for seal in seals)
             self._look_again = time.monotonic() + max(1.0, 10 * (time.monotonic() - began))
         return key in self._seen
 
@@ -434,11 +436,12 @@ class Store:
         rows = ({name: len(table) for name, table in one.tables.items()} for one in runs)
         each = [{"key": one.key, **one.about, "rows": many} for one, many in zip(runs, rows, strict=True)]
         files[_SEAL] = with_checksum(f'{{\n "runs": {_lines(each)},\n "files": {json.dumps(listed, indent=1)}\n}}\n')
-        self._files.put(batch_name(keys), files, lambda: self._is_there(batch_name(keys)))
+        batch = batch_name(keys)
+        self._files.put(batch, files, lambda: self._is_there(batch))
+        self._looked_at.add(batch)
 
     def _is_there(self, batch: str) -> bool:
-        name = f"runs/{batch}/{_SEAL}"
-        seals = seals_of(self._files.read([name]).get(name), batch)
+        seals = self._read_seals([batch])[batch]
         return bool(seals) and self._sound(seals[0])
 
     def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:
@@ -484,13 +487,6 @@ class Store:
     def file(self, seal: Seal, name: str) -> str:
         """The place of a file of a run's batch: a path, or a URL."""
         return f"{self.where}/runs/{seal['batch']}/{name}"
-
-
-class _All:
-    """Holds everything."""
-
-    def __contains__(self, one: object) -> bool:
-        return True
 
 
 def tables_of(seals: Iterable[Seal]) -> list[str]:
