@@ -305,7 +305,7 @@ def test_a_damaged_batch_is_no_run_and_makes_way(tmp_path: Path, name: str) -> N
     put(store, "k2")
     (batch,) = (tmp_path / "runs").glob("many-*")
     (batch / name).write_bytes(b"")
-    assert set(store.find(["k0", "k1", "k2"])) == {"k2"} and store.seen("k2")
+    assert set(store.find(["k0", "k1", "k2"])) == {"k2"} and Store(tmp_path).seen("k2")
     assert store.clear(["k0"]) == 1 and [one.name for one in (tmp_path / "runs").iterdir()] == ["k2"]
 
 
