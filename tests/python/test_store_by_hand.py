@@ -244,7 +244,8 @@ def test_a_run_is_found_with_all_its_files_or_not(tmp_path: Path) -> None:
         assert set(store.find(some)) == set(some) - {"k1", "k2", "k3", "k4"}
         assert set(store.find(some, verify=False)) == set(some) - {"k2", "k3", "k4"}
     assert set(store.seals(keys)) == set(keys) - {"k4"}
-    assert store.clear(["k1", "k4", "none"]) == 2
+    store.find(["k1", "k4", "none"])
+    assert store.damaged(["k1", "k4", "none"]) == 2
     wrong = store.check(store.seals(keys).values())
     other = "its contents are not what was written"
     assert wrong == [f"{tmp_path}/runs/{key}/left.pcapng: {what}" for key, what in (("k1", other), ("k2", other), ("k3", "the file is missing"))]  # fmt: skip
@@ -306,7 +307,28 @@ def test_a_damaged_batch_is_no_run_and_makes_way(tmp_path: Path, name: str) -> N
     (batch,) = (tmp_path / "runs").glob("many-*")
     (batch / name).write_bytes(b"")
     assert set(store.find(["k0", "k1", "k2"])) == {"k2"} and Store(tmp_path).seen("k2")
-    assert store.clear(["k0"]) == 1 and [one.name for one in (tmp_path / "runs").iterdir()] == ["k2"]
+    assert store.damaged(["k0", "k1"]) == (1 if name == "run.json" else 2)
+    store.put([kept("k0", s={"x": [1]})])
+    assert (
+        set(store.find(["k0", "k2"])) == {"k0", "k2"}
+        and store.table(store.find(["k0"])["k0"], "s")["x"][0].as_py() == 1
+    )
+    store.clear()
+    assert {one.name for one in (tmp_path / "runs").iterdir()} == {"k0", "k2"}
+
+
+def test_a_batch_that_was_read_wrongly_once_stays(tmp_path: Path, instead: Any) -> None:
+    class Short(Disk):
+        def read(self, path: Path) -> bytes:
+            return super().read(path)[: 9 if path.suffix == ".parquet" else None]
+
+    store = Store(tmp_path)
+    store.put([kept("k0", s={"x": [1]}), kept("k1", s={"x": [2]})])
+    before = use_disk(Short())
+    assert store.find(["k0"]) == {} and store.damaged(["k0"]) == 1
+    instead(before)
+    store.clear()
+    assert set(store.find(["k0", "k1"])) == {"k0", "k1"}
 
 
 def test_a_manifest_has_a_line_for_each_element(tmp_path: Path) -> None:
@@ -481,7 +503,7 @@ def test_the_checksum_file_is_put_last_and_a_sound_run_is_not_put_again(remote: 
     assert not remote.tidy()
     fs.pipe_file(f"{remote._files.root}/runs/k/links.parquet", b"PAR1")  # type: ignore[attr-defined]
     assert set(remote.find(["k", "l", "m"])) == {"l"} == set(remote.find(["k", "l"], verify=True))
-    assert set(remote.find(["k"])) == set() and remote.clear(["k", "m"]) == 1
+    assert set(remote.find(["k"])) == set() and remote.damaged(["k", "m"]) == 1
     put(remote, "k")
     assert set(remote.find(["k", "l"], verify=True)) == {"k", "l"}
 
@@ -525,7 +547,7 @@ def test_whatever_an_object_store_raises_is_one_line_with_its_url(remote: Store)
     for ask, got in (
         (lambda: remote.manifest(), "no answer"),
         (lambda: remote.write_manifest({}), "no answer"),
-        (lambda: remote.clear(["k"]), "RuntimeError"),
+        (lambda: remote.find(["k"]), "RuntimeError"),
         (lambda: put(remote, "k"), "no answer"),
     ):
         with pytest.raises(module.Unreachable) as error:

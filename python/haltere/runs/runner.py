@@ -148,7 +148,7 @@ def execute(
         if on_done:
             on_done(done)
     todo = list({task.key: task for task in tasks if task.key not in results}.values())
-    if todo and (damaged := store.clear(task.key for task in todo)) and not quiet:
+    if todo and (damaged := store.damaged(task.key for task in todo)) and not quiet:
         print(f"haltere: {store.where}: {damaged} damaged or incomplete runs are repeated", file=sys.stderr)
     if others:  # the process that is at work here goes forwards: go backwards
         todo.reverse()
@@ -168,6 +168,7 @@ def execute(
                     results[done.key] = done
                     if on_done:
                         on_done(done)
+    store.clear()
     return [_as_of(results[task.key], task.point) for task in tasks]
 
 

@@ -259,6 +259,8 @@ class Store:
         self._looked_at: set[str] = set()
         self._seen: set[str] = set()
         self._look_again = 0.0
+        #: Batches that :meth:`find` met and that are damaged, with the runs that they say they have.
+        self._unsound: dict[str, list[Seal]] = {}
         self._files: _Directory | _Remote = _Remote(self.where) if is_url(where) else _Directory(Path(where).absolute())
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
@@ -346,19 +348,22 @@ class Store:
         Names and sizes of the files must fit the checksum file, and with ``verify`` their SHA-256 too. Default: in a
         directory yes. At a URL no, because it would fetch everything; a table that is read is checked against its checksum file in any case.
         """
-        seals = self.seals(keys)
-        batches = {seal["batch"]: seal for seal in seals.values()}
-        if not batches:
-            return {}
+        wanted = dict.fromkeys(keys)
+        every = self._batches(wanted)
+        batches = {name: seals for name, seals in every.items() if any(seal["key"] in wanted for seal in seals)}
         if self.local if verify is None else verify:
             with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
                 each = pool.map if len(batches) > 16 else map
-                sound = list(each(self._sound, batches.values()))
+                sound = list(each(self._sound, (seals[0] for seals in batches.values())))
         else:
-            sizes = self._files.sizes(batches)
-            sound = [all(sizes.get(name) == size for name, size, _ in _parts(seal)) for seal in batches.values()]
-        good = {batch for batch, fits in zip(batches, sound, strict=True) if fits}
-        return {key: seal for key, seal in seals.items() if seal["batch"] in good}
+            sizes = self._files.sizes(batches) if batches else {}
+            sound = [all(sizes.get(name) == size for name, size, _ in _parts(seals[0])) for seals in batches.values()]
+        good = {name for name, fits in zip(batches, sound, strict=True) if fits}
+        self._unsound = {
+            name: seals for name, seals in every.items() if name not in good and (name in batches or not seals)
+        }
+        found = {seal["key"]: seal for name in good for seal in batches[name]}
+        return {key: found[key] for key in wanted if key in found}
 
     def seals(self, keys: Iterable[str]) -> dict[str, Seal]:
         """What the checksum files say of those runs that are in one, sound or not."""
@@ -383,20 +388,20 @@ class Store:
             self._look_again = time.monotonic() + max(1.0, 10 * (time.monotonic() - began))
         return key in self._seen
 
-    def clear(self, keys: Iterable[str]) -> int:
-        """Takes away damaged batches of several runs, of which :meth:`find` did not find these; how many runs are damaged.
+    def damaged(self, keys: Iterable[str]) -> int:
+        """How many of these runs, which :meth:`find` did not find, are damaged."""
+        wanted = set(keys)
+        return sum(len(wanted & {seal["key"] for seal in seals}) or not seals for seals in self._unsound.values())
+
+    def clear(self) -> None:
+        """Takes away the damaged batches that :meth:`find` met, when their runs have been made again and are in others.
 
         A damaged run that is alone is replaced by the next that is put in its place.
         """
-        wanted, concerned = set(keys), 0
-        for name, seals in self._batches(wanted).items():
-            lost = wanted & {seal["key"] for seal in seals}
-            if lost or not seals:
-                concerned += len(lost) or 1
-                # In a bucket, what has no checksum file may be what another process is just writing.
-                if not is_alone(name) and (lost or self.local):
-                    self._files.clear(name)
-        return concerned
+        for name, seals in self._unsound.items():
+            # In a bucket, what has no checksum file may be what another process is just writing.
+            if not is_alone(name) and (seals or self.local) and not self._is_there(name):
+                self._files.clear(name)
 
     def check(self, seals: Iterable[Seal], name: str | None = None) -> list[str]:
         """What is wrong with the files of these runs, or with those of one table: one sentence a file."""
