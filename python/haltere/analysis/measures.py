@@ -42,8 +42,9 @@ def texts(values: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(data)))
 
 
-def _of_flows(table: pa.Table, flows: Sequence[str]) -> pa.Table:
-    return table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=texts(flows)))
+def with_texts(table: pa.Table, column: str, some: Sequence[str]) -> pa.Table:
+    """The rows whose column has one of these texts."""
+    return table.filter(pc.is_in(table[column].cast(pa.string()), value_set=texts(some)))
 
 
 def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
@@ -174,12 +175,15 @@ class Run:
         data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
         return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=texts(data))
 
-    def table(self, name: str, columns: Sequence[str] | None = None, **where: str | None) -> pa.Table:
-        """A table of the run, such as ``flow_series``, or those of the ``columns`` that it has; of some columns only the rows with these texts
-        (``None``: all)."""
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, /, **where: str | Sequence[str] | None
+    ) -> pa.Table:
+        """A table of the run, such as ``flow_series``, or those of the ``columns`` that it has; only the rows with this text, or one of these,
+        in a column (``None``: all)."""
         table = self.results.run_table(name, self.done, None if columns is None else list(columns))
-        for column, text in where.items():
-            table = table if text is None else table.filter(pc.equal(table[column].cast(pa.string()), text))
+        for column, some in where.items():
+            if some is not None:
+                table = with_texts(table, column, [some] if isinstance(some, str) else some)
         return table
 
     @cached_property
@@ -213,6 +217,10 @@ class Run:
         table = self.table("completions")
         return table.filter(self.measured_ns(table["start_ns"].to_numpy()))
 
+    def flows_of(self, group: str | None) -> list[str]:
+        """The flows of a traffic entry, or all."""
+        return [str(flow) for flow in self.table("flows", group=group)["flow"].to_pylist()]
+
     def completing(self) -> list[str]:
         """The traffic entries of which flows or responses are rows of the table `completions`."""
         rows = self.flows.select(["group", "kind"]).group_by(["group", "kind"], use_threads=False).aggregate([])
@@ -227,7 +235,7 @@ class Run:
             return np.empty(0)
         rows = self.completions
         if group is not None:
-            rows = _of_flows(rows, self.table("flows", group=group)["flow"].to_pylist())
+            rows = with_texts(rows, "flow", self.flows_of(group))
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
@@ -360,7 +368,7 @@ class Run:
 
     def come_and_go(self, flows: Sequence[str] | None = None) -> bool:
         """Whether rows of the table `flows` stand for many flows that arrive and end: of these, or of all that carry data."""
-        rows = self.data_flows if flows is None else _of_flows(self.flows, flows)
+        rows = self.data_flows if flows is None else with_texts(self.flows, "flow", flows)
         return any(kinds.traffic(str(kind)).arrivals for kind in pc.unique(rows["kind"]).to_pylist())
 
     def is_alike(self, group: str | None = None) -> bool:
@@ -432,13 +440,11 @@ class Run:
 
         ``None`` if flows were not sampled.
         """
-        return self.rate_of(None if group is None else self.table("flows", group=group)["flow"].to_pylist())
+        return self.rate_of(None if group is None else self.flows_of(group))
 
     def rate_of(self, flows: Sequence[str] | None) -> tuple[Array, Array] | None:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
-        series = self.table("flow_series", ["at_ns", "flow", "received_bytes", "delivered"])
-        if flows is not None:
-            series = _of_flows(series, flows)
+        series = self.table("flow_series", ["at_ns", "flow", "received_bytes", "delivered"], flow=flows)
         if len(series) == 0:
             return None
         times, place = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
