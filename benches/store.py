@@ -1,7 +1,8 @@
-"""What the store and a cluster cost: `python benches/store.py [RUNS]`, 1,000 runs where nothing is said. Takes about a minute on two cores.
+"""What the store, reports and a cluster cost: `python benches/store.py [RUNS]`, 1,000 runs where nothing is said. Takes two minutes on two cores.
 
-Prints the CPU time of a tiny run alone and in a sweep (the difference is the store: keys, Parquet, checksums, seals, manifest), a
-second call that finds everything, and the throughput of a local Dask cluster of as many processes beside threads of this process.
+`--sweep RUNS` does the first part alone, with tiny runs: 100,000 take ten minutes. Prints CPU time of this process, which other
+processes change little: of a run alone and in a sweep (the difference is the store: facts, Parquet, checksums, manifest), of a second
+call that finds everything, of `Results.summary` and of a report; then the throughput of a local Dask cluster beside threads.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import haltere
-from haltere import _core
+from haltere import _core, cli
 from haltere.runs.build import usable_cores
 
 EXPERIMENT = """
@@ -26,6 +28,7 @@ kind = "bulk"
 pairs = "all"
 """
 TINY = {"duration": "1s", "pairs": 1, "rate": "1Mbit"}
+FOUR = {"duration": "30s", "pairs": 4, "rate": "10Mbit"}
 MODEST = {"duration": "10s", "pairs": 4, "rate": "100Mbit"}
 
 
@@ -34,28 +37,32 @@ def scenario(sizes: dict[str, object]) -> haltere.Scenario:
     return haltere.Scenario.from_toml(EXPERIMENT.format(**sizes))
 
 
-def overhead(runs: int, folder: Path) -> None:
-    """A sweep of tiny runs beside the same simulations without a store."""
-    tiny = scenario(TINY)
-    ((_, core),) = tiny.points()
-    began = time.process_time()
-    for seed in range(1, 201):
-        _core.run(core, seed)
-    alone = (time.process_time() - began) / 200
-    cpu, wall = time.process_time(), time.perf_counter()
-    tiny.run(seeds=runs, out=folder)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    print(f"{runs} tiny runs on {usable_cores()} cores: {wall:.1f} s, {runs / wall:.0f} runs/s")
-    print(
-        f"CPU time of a run: {alone * 1e3:.2f} ms alone, {cpu / runs * 1e3:.2f} ms in the sweep: {(cpu / runs - alone) * 1e3:.2f} ms for the store"
-    )
+def measured(what: str, work: Callable[[], object]) -> float:
+    """The seconds of CPU time that it takes, printed with the time that passes."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    cpu = time.process_time() - cpu
+    print(f"{what}: {cpu:.2f} s of CPU time in {time.perf_counter() - wall:.1f} s", flush=True)
+    return cpu
+
+
+def analysis(sizes: dict[str, object], runs: int, folder: Path) -> None:
+    """A sweep beside the same simulations without a store, and what reading it costs."""
+    some = scenario(sizes)
+    ((_, core),) = some.points()
+    alone = measured("100 runs alone", lambda: [_core.run(core, seed) for seed in range(1, 101)]) / 100
+    cpu = measured(f"{runs} runs on {usable_cores()} cores", lambda: some.run(seeds=runs, out=folder)) / runs
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    again = time.perf_counter()
-    tiny.run(seeds=runs, out=folder)
-    again = time.perf_counter() - again
+    files = sum(1 for path in folder.rglob("*") if path.is_file())
     print(
-        f"second call, every file checked: {again:.2f} s, {again / runs * 1e3:.2f} ms a run of {size / runs / 1e3:.0f} kB"
+        f"of a run: {alone * 1e3:.2f} ms alone, {(cpu - alone) * 1e3:.2f} ms for the store, {size / runs / 1e3:.1f} kB; {files} files"
     )
+    measured("second call, every file checked", lambda: some.run(seeds=runs, out=folder))
+    measured("results opened", lambda: haltere.Results(folder))
+    results = haltere.Results(folder)
+    measured("summary", results.summary)
+    measured("first report, matplotlib loaded", lambda: cli.main(["report", str(folder)]))
+    measured("second report", lambda: cli.main(["report", str(folder)]))
 
 
 def throughput(folder: Path) -> None:
@@ -83,5 +90,8 @@ def throughput(folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="haltere-bench-") as place:
-        overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, Path(place) / "store")
-        throughput(Path(place))
+        if sys.argv[1:2] == ["--sweep"]:
+            analysis(TINY, int(sys.argv[2]), Path(place) / "store")
+        else:
+            analysis(FOUR, int(sys.argv[1]) if len(sys.argv) > 1 else 1000, Path(place) / "store")
+            throughput(Path(place))

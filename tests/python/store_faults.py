@@ -25,7 +25,7 @@ from fsspec.registry import register_implementation
 
 import haltere as package
 from haltere.runs import files, runner
-from haltere.runs.plan import plan_runs
+from haltere.runs.plan import Plan, plan_runs
 from haltere.runs.results import Results
 from haltere.runs.store import Store
 from haltere.worlds import World
@@ -225,14 +225,15 @@ class Inline(Executor):
 
 @contextmanager
 def without_threads(draw: random.Random) -> Iterator[None]:
-    """Nine of ten histories."""
-    before = runner.ThreadPoolExecutor
+    """Nine of ten histories; in half of all, several runs share a batch."""
+    before = runner.ThreadPoolExecutor, runner._BATCHES
     if draw.random() < 0.9:
         runner.ThreadPoolExecutor = Inline  # type: ignore[misc,assignment]
+    runner._BATCHES = draw.choice([1, before[1]])
     try:
         yield
     finally:
-        runner.ThreadPoolExecutor = before  # type: ignore[misc]
+        runner.ThreadPoolExecutor, runner._BATCHES = before  # type: ignore[misc]
 
 
 _names = iter(range(1 << 60))
@@ -302,8 +303,11 @@ class History:
     def check(self, *, torn: bool, doubted: bool) -> None:
         """The store is as before or has more, each run whole."""
         store = Store(self.out)
-        visible = {path.name for path in (self.out / "runs").glob("[!.]*")}
-        sound = set(store.find(visible, verify=True))
+        keys, names = _keys(), [path.name for path in (self.out / "runs").glob("[!.]*")]
+        # A folder whose checksum file cannot be read stands for the runs that it may have held.
+        batches = store._read_seals(names).items()
+        visible = {one for name, seals in batches for one in ([seal["key"] for seal in seals] or [name])}
+        sound = set(store.find(keys, verify=True))
         # A power cut tears runs of the call in which it came, and no others.
         self.torn = visible - sound if torn else self.torn & visible
         assert visible - sound <= self.torn, f"runs that are not complete: {visible - sound - self.torn}"
@@ -338,6 +342,12 @@ def _reference() -> str:
         with tempfile.TemporaryDirectory() as folder:
             _cached["digest"] = plan_runs([_scenario()], SEEDS, folder, jobs=1, quiet=True, world=Quick()).digest()
     return _cached["digest"]  # type: ignore[no-any-return]
+
+
+def _keys() -> list[str]:
+    if "keys" not in _cached:
+        _cached["keys"] = [task.key for task in Plan([_scenario()], world=Quick()).ask(SEEDS)]
+    return _cached["keys"]  # type: ignore[no-any-return]
 
 
 def _folder() -> Path:
@@ -509,6 +519,11 @@ class Bucket(AbstractFileSystem):  # type: ignore[misc]
             of.dead = True
             raise Dead
 
+    def rm(self, path: str, recursive: bool = False, maxdepth: Any = None) -> None:
+        for name in [one for one in self.objects if one.startswith(f"{path}/")]:
+            self._before("delete")
+            del self.objects[name]
+
     def find(self, path: str, maxdepth: Any = None, withdirs: bool = False, detail: bool = False, **_: Any) -> Any:
         self._before("list")
         found = {name: {"size": len(data)} for name, data in self.objects.items() if name.startswith(f"{path}/")}
@@ -556,8 +571,7 @@ class BucketHistory(History):
             self.report.ended[f"reported: {type(error).__name__}"] += 1
         with self.sound():
             store = Store(self.url)
-            named = {name.split("/")[3] for name in Bucket.objects if name.endswith("/run.json")}
-            sound = set(store.find(named, verify=True))
+            named, sound = set(store.seals(_keys())), set(store.find(_keys(), verify=True))
             assert named == sound, f"checksum files of runs that are not complete: {named - sound}"
             assert self.kept <= sound, f"runs were lost: {self.kept - sound}"
             self.kept = sound

@@ -69,10 +69,10 @@ def test_a_dask_worker_killed_in_mid_sweep_costs_nothing(small: Path) -> None:
         killed: list[tuple[int, int]] = []
 
         def kill() -> None:
-            while len(list(out.glob("runs/*/run.json"))) < 5:
+            while len(list(out.glob("runs/[!.]*/run.json"))) < 5:
                 time.sleep(0.002)
             os.kill(pids[0], signal.SIGKILL)
-            killed.append((pids[0], len(list(out.glob("runs/*/run.json")))))
+            killed.append((pids[0], len(list(out.glob("runs/[!.]*/run.json")))))
 
         assassin = threading.Thread(target=kill, daemon=True)
         assassin.start()

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from conftest import haltere
 from haltere import course, templates
 
 
 def command(*words: str | Path, folder: Path, status: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "haltere", *map(str, words)], capture_output=True, text=True, cwd=folder, check=False
-    )
+    done = haltere(*words, cwd=folder, timeout=600)
     assert done.returncode == status, done.stderr
     return done.stdout
 
@@ -77,8 +74,7 @@ def test_every_lab_has_answers_with_intervals(folder: Path, place: int) -> None:
 
 def test_what_is_no_lab_and_a_folder_that_is_there_are_refused(folder: Path) -> None:
     def error(*words: str | Path) -> str:
-        line = [sys.executable, "-m", "haltere", *map(str, words)]
-        done = subprocess.run(line, capture_output=True, text=True, cwd=folder, check=False)
+        done = haltere(*words, cwd=folder)
         assert done.returncode == 2
         return done.stderr
 

@@ -6,7 +6,6 @@ import itertools
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import textwrap
 import tomllib
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 
 import haltere as package
-from conftest import ROOT, SMALL
+from conftest import ROOT, SMALL, haltere
 from haltere import _core, cli
 
 PAGES = [
@@ -188,12 +187,7 @@ def ran(command: str, block: Block) -> None:
     elif word == "haltere" and PARSED.search(plain):
         cli._parser(arguments).parse_args(arguments)
     elif word == "haltere":
-        done = subprocess.run(
-            [sys.executable, "-m", "haltere", *arguments, *shorter(arguments)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        done = haltere(*arguments, *shorter(arguments), cwd=Path.cwd(), timeout=300)
         assert done.returncode == 0, f"{block}: {command}\n{done.stderr}"
         if to:
             Path(to).write_text(done.stdout)

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import haltere
+from conftest import haltere as typed
 from haltere import formats
 from haltere.errors import InputError
 
@@ -61,10 +62,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> haltere.Results:
 
 def imported(*words: str | Path, folder: Path) -> tuple[haltere.Scenario, str]:
     """What `haltere import` writes, and what it says on standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "haltere", "import", *map(str, words), "--out", "out.toml"],
-        capture_output=True, text=True, cwd=folder, check=False,
-    )  # fmt: skip
+    done = typed("import", *words, "--out", "out.toml", cwd=folder)
     assert done.returncode == 0, done.stderr
     return haltere.load(folder / "out.toml"), done.stderr
 
@@ -136,10 +134,10 @@ def test_flowmonitor_has_what_was_counted_and_no_invented_delays(results: halter
 
 
 def test_export_writes_them(results: haltere.Results, tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "haltere", "export", results.where, "--out", str(tmp_path), "--format", "flent"]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    line = ("export", Path(results.where).resolve(), "--out", tmp_path, "--format", "flent")
+    done = typed(*line, cwd=tmp_path)
     assert Path(done.stdout.strip()).name == "two-0-1.flent.gz"
-    refused = subprocess.run([*line, "--table", "flows"], capture_output=True, text=True, check=False)
+    refused = typed(*line, "--table", "flows", cwd=tmp_path)
     assert refused.returncode == 2 and "--table must be left out" in refused.stderr
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import command, haltere
+from haltere.runs.store import Store
 
 
 def interrupted(small: Path, wait_for: int) -> tuple[int, float, str]:
@@ -25,7 +26,7 @@ def interrupted(small: Path, wait_for: int) -> tuple[int, float, str]:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
-    while len(list(runs.glob("*/run.json"))) < wait_for:
+    while len(list(runs.glob("[!.]*/run.json"))) < wait_for:
         assert process.poll() is None and time.monotonic() < deadline, "the run ended before it could be interrupted"
         time.sleep(0.01)
     began = time.monotonic()
@@ -45,16 +46,16 @@ def test_an_interrupt_keeps_what_is_done_and_a_second_call_goes_on(small: Path) 
     assert "Traceback" not in errors
     folder = small.parent / "results" / "small"
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert not manifest["complete"] and len(manifest["runs"]) >= 3
-    kept = {path.name for path in (folder / "runs").iterdir()}
-    assert all((folder / "runs" / name / "run.json").exists() for name in kept), f"a half-written run: {kept}"
-    stamps = {name: (folder / "runs" / name / "flows.parquet").stat().st_mtime_ns for name in kept}
+    kept = {run["key"] for run in manifest["runs"]}
+    assert not manifest["complete"] and len(kept) >= 3
+    assert set(Store(folder).find(kept, verify=True)) == kept, f"a half-written run: {kept}"
+    stamps = {path: path.stat().st_mtime_ns for path in folder.glob("runs/*/*")}
 
     seeds = len(kept) + 2
     again = haltere("run", small.name, "--seeds", str(seeds), "--set", "duration=20s", cwd=small.parent)
     assert again.returncode == 0, again.stderr
     assert f"({len(kept)} found): 2/2 runs" in again.stderr
-    assert all((folder / "runs" / name / "flows.parquet").stat().st_mtime_ns == stamp for name, stamp in stamps.items())
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
     assert json.loads((folder / "manifest.json").read_text())["complete"]
 
 

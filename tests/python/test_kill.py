@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -21,8 +22,12 @@ LIFE = "import haltere; haltere.load('small.toml').run(seeds={}, out='swept')"
 def sealed(out: Path) -> dict[str, tuple[int, int]]:
     """The runs that are there, each with what changes when it is written again."""
     # What has a name with a dot in front is being written and may go at any time.
-    seals = ((path.parent.name, path.stat()) for path in out.glob("runs/[!.]*/run.json"))
-    return {key: (seal.st_ino, seal.st_mtime_ns) for key, seal in seals}
+    seals = ((path, path.stat()) for path in out.glob("runs/[!.]*/run.json"))
+    return {
+        run["key"]: (seal.st_ino, seal.st_mtime_ns)
+        for path, seal in seals
+        for run in json.loads(path.read_bytes())["runs"]
+    }
 
 
 def one_life(folder: Path, chance: random.Random) -> None:

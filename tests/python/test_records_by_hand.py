@@ -5,34 +5,60 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from haltere.runs.records import Done, Failed, Point, seal_of, swept, with_checksum, without_checksum
+from haltere.runs.records import (
+    Done,
+    Failed,
+    Point,
+    batch_name,
+    is_alone,
+    seals_of,
+    swept,
+    with_checksum,
+    without_checksum,
+)
 
 DIGEST = "0123456789abcdef" * 4
 FILE = {"bytes": 3, "sha256": DIGEST}
 SEAL: dict[str, Any] = {
-    "key": "k", "seed": 1, "digest": DIGEST, "wall_s": 0.5, "build": "b", "files": {"flows.parquet": FILE}, "note": 7,
-}  # fmt: skip
+    "key": "k",
+    "seed": 1,
+    "digest": DIGEST,
+    "wall_s": 0.5,
+    "build": "b",
+    "note": 7,
+    "rows": {"flows": 2},
+}
+BATCH = {"runs": [SEAL], "files": {"flows.parquet": FILE}}
 RUN = {"key": "k", "point": 0, "seed": 1, "digest": DIGEST, "wall_s": 0.5}
 
 
 def test_a_file_is_what_was_written_or_as_none() -> None:
-    data = with_checksum(json.dumps(SEAL))
-    assert without_checksum(data) == SEAL == seal_of(data, "k") and json.loads(data).keys() == {"sha256", *SEAL}
-    assert seal_of(data, "l") is None and seal_of(None, "k") is None and seal_of(b"", "k") is None
+    data = with_checksum(json.dumps(BATCH))
+    assert without_checksum(data) == BATCH and json.loads(data).keys() == {"sha256", *BATCH}
+    assert seals_of(data, "k") == [SEAL | {"rows": {"flows": (0, 2)}, "batch": "k", "files": BATCH["files"]}]
+    assert seals_of(data, "l") == seals_of(None, "k") == seals_of(b"", "k") == []
     for other in (
         data[1:],
         data[:-1],
         data + b"\n",
         b" " + data,
         data.replace(b"0.5", b"0.6"),
-        json.dumps(SEAL).encode(),
+        json.dumps(BATCH).encode(),
     ):
-        assert seal_of(other, "k") is None, other
+        assert not seals_of(other, "k"), other
     # Whoever seals it anew names no file outside the run.
     for name in ("x", "A.parquet", ".x.qlog", "a/b.qlog", "a.parquet.b", "../../manifest.json"):
-        assert seal_of(with_checksum(json.dumps(SEAL | {"files": {name: FILE}})), "k") is None, name
+        assert not seals_of(with_checksum(json.dumps(BATCH | {"files": {name: FILE}})), "k"), name
     for name in ("flow_series2.parquet", "Left-1.b_c.pcapng", "_x.qlog"):
-        assert seal_of(with_checksum(json.dumps(SEAL | {"files": {name: FILE}})), "k") is not None, name
+        assert seals_of(with_checksum(json.dumps(BATCH | {"files": {name: FILE}})), "k"), name
+
+
+def test_the_runs_of_a_batch_are_known_by_its_name_and_have_their_rows() -> None:
+    runs = [SEAL | {"key": key, "rows": {"flows": count}} for key, count in (("k", 2), ("l", 0), ("m", 3))]
+    name, data = batch_name(["k", "l", "m"]), with_checksum(json.dumps(BATCH | {"runs": runs}))
+    assert not is_alone(name) and is_alone(batch_name(["k"])) and batch_name(["l", "k", "m"]) != name
+    assert [one["rows"]["flows"] for one in seals_of(data, name)] == [(0, 2), (2, 0), (2, 3)]
+    assert seals_of(data, batch_name(["k", "l"])) == []
 
 
 def test_a_run_is_the_same_from_its_checksum_file_and_from_the_manifest() -> None:

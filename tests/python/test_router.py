@@ -498,7 +498,7 @@ def test_a_termination_is_as_an_interrupt_in_every_command(small: Path) -> None:
     arguments = ("run", small.name, "--jobs", "2", "--seeds", "500", "--set", "duration=20s")
     process = subprocess.Popen(command(*arguments), cwd=small.parent, stderr=subprocess.PIPE, text=True)
     runs = small.parent / "results" / "small" / "runs"
-    wait_until(lambda: len(list(runs.glob("*/run.json"))) >= 2, "two runs are there")
+    wait_until(lambda: len(list(runs.glob("[!.]*/run.json"))) >= 2, "two runs are there")
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and "Traceback" not in errors, errors

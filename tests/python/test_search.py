@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import haltere as package
@@ -217,7 +218,8 @@ def test_every_harm_has_a_value_in_a_plain_network_and_is_worse_where_it_is_know
         one = core(plain | changes, scene, target)
         made = package._core.run(one, 1)
         done = Done("key", 0, 1, made.digest(), 0.0)
-        return HARMS[name].of(Run(_Made(Point(0, {}, json.loads(one.to_json())), done, dict(made.tables())), done))
+        tables = {name: pa.table(table) for name, table in made.tables().items()}
+        return HARMS[name].of(Run(_Made(Point(0, {}, json.loads(one.to_json())), done, tables), done))
 
     assert measured("low_utilisation", "reno", loss="3%") > measured("low_utilisation", "reno") + 5
     assert measured("slow_startup", "reno", rtt="200ms", rate="50Mbit") > 10
@@ -329,11 +331,11 @@ def test_a_killed_search_goes_on_and_ends_as_one_that_was_not_whatever_the_numbe
     )  # fmt: skip
     runs = deep / "killed" / "runs"
     end = time.monotonic() + 60
-    while time.monotonic() < end and killed.poll() is None and len(list(runs.glob("*/run.json"))) < 5:
+    while time.monotonic() < end and killed.poll() is None and len(list(runs.glob("[!.]*/run.json"))) < 5:
         time.sleep(0.005)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    there = len(list(runs.glob("*/run.json")))
+    there = len(list(runs.glob("[!.]*/run.json")))
     again = searched(deep, "killed", "--jobs", "1")
     assert again["runs_found"] >= there >= 5
     for name in ("values", "file", "best", "difference", "candidates", "stopped"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from haltere import HaltereError, InputError
@@ -29,6 +30,7 @@ from haltere.runs.files import (
     use_disk,
     write_atomically,
 )
+from haltere.runs.records import Kept
 from haltere.runs.store import Damaged, Store, is_url, tables_of
 
 needs_locks = pytest.mark.skipif(files.fcntl is None, reason="needs flock")
@@ -223,8 +225,7 @@ TABLES = {"flows": {"x": [1, 2], "y": [3, 4]}, "links": {"z": [5]}}
 
 def put(store: Store, *keys: str, others: Mapping[str, bytes] | None = None) -> None:
     for key in keys:
-        with store.draft(key) as draft:
-            store.put(draft, key, TABLES, ABOUT, others)
+        store.put([Kept(key, {name: pa.table(table) for name, table in TABLES.items()}, ABOUT, others or {})])
 
 
 def test_a_run_is_found_with_all_its_files_or_not(tmp_path: Path) -> None:
@@ -243,7 +244,8 @@ def test_a_run_is_found_with_all_its_files_or_not(tmp_path: Path) -> None:
         assert set(store.find(some)) == set(some) - {"k1", "k2", "k3", "k4"}
         assert set(store.find(some, verify=False)) == set(some) - {"k2", "k3", "k4"}
     assert set(store.seals(keys)) == set(keys) - {"k4"}
-    assert store.damaged(["k1", "k4", "none"]) == {"k1", "k4"}
+    store.find(["k1", "k4", "none"])
+    assert store.damaged(["k1", "k4", "none"]) == 2
     wrong = store.check(store.seals(keys).values())
     other = "its contents are not what was written"
     assert wrong == [f"{tmp_path}/runs/{key}/left.pcapng: {what}" for key, what in (("k1", other), ("k2", other), ("k3", "the file is missing"))]  # fmt: skip
@@ -260,20 +262,73 @@ def test_a_table_is_read_with_the_columns_that_it_has(tmp_path: Path) -> None:
     assert tables_of([seal, {**seal, "files": {"a.qlog": {}, "b.parquet": {}}}]) == ["b", "flows", "links"]
     with pytest.raises(InputError, match=f"^{tmp_path}: table must be one of flows, links, got `x`"):
         store.table(seal, "x")
-    Path(store.path("k", "links")).unlink()
+    Path(store.file(seal, "links.parquet")).unlink()
     with pytest.raises(Damaged, match=r"runs/k/links\.parquet: the file is missing; run the experiment again"):
         store.table(seal, "links")
 
 
-def test_a_large_table_is_compressed_and_a_small_one_is_not() -> None:
-    import pyarrow.parquet as pq
-    from pyarrow import BufferReader
+SERIES = {"at_ns": [1, 1, 2, 2, 3], "flow": ["b", "a", "b", "a", "b"], "x": [10, 20, 11, 21, 12]}
+MIXED = {"at_ns": [2, 1], "flow": ["a", "b"], "x": [1, 2]}
 
-    def compression(count: int) -> str:
-        data = module._parquet({"x": list(range(count))})
-        return str(pq.ParquetFile(BufferReader(data)).metadata.row_group(0).column(0).compression)
 
-    assert compression(8192) == "UNCOMPRESSED" and compression(8193) == "ZSTD", "64 KiB"
+def kept(key: str, **tables: Any) -> Kept:
+    return Kept(key, {name: pa.table(table) for name, table in tables.items()}, ABOUT)
+
+
+@pytest.mark.parametrize("series", [[SERIES, SERIES], [SERIES, MIXED], [MIXED, {name: [] for name in SERIES}]])
+def test_runs_of_a_batch_have_their_own_rows_in_their_own_order(tmp_path: Path, series: list[dict[str, Any]]) -> None:
+    store = Store(tmp_path)
+    schema = pa.schema({"at_ns": pa.uint64(), "flow": pa.dictionary(pa.int32(), pa.string()), "x": pa.int64()})
+    store.put(Kept(f"k{i}", {"s": pa.table(one, schema)}, ABOUT) for i, one in enumerate(series))
+    (batch,) = (tmp_path / "runs").iterdir()
+    assert batch.name.startswith("many-")
+    seals = store.find(["k0", "k1", "k2"])
+    assert list(seals) == ["k0", "k1"]
+    for seal, one in zip(seals.values(), series, strict=True):
+        assert store.table(seal, "s").to_pydict() == one and store.table(seal, "s").schema.equals(schema)
+        assert store.table(seal, "s", ["x"]).to_pydict() == {"x": one["x"]}
+
+
+def test_runs_of_other_columns_or_with_files_of_their_own_have_a_batch_of_their_own(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    capture = {"left.pcapng": b"1"}
+    alone = Kept("k2", {"s": pa.table({"x": [1]})}, ABOUT, capture)
+    store.put([kept("k0", s={"x": [1]}), kept("k1", s={"y": [1]}), alone, kept("k3", s={"x": [2]})])
+    assert {seal["batch"][:5] for seal in store.find(["k0", "k3"]).values()} == {"many-"}
+    assert store.table(store.find(["k3"])["k3"], "s").to_pydict() == {"x": [2]}
+    assert {one.name for one in (tmp_path / "runs").iterdir() if one.name[:5] != "many-"} == {"k1", "k2"}
+
+
+@pytest.mark.parametrize("name", ["run.json", "s.parquet"])
+def test_a_damaged_batch_is_no_run_and_makes_way(tmp_path: Path, name: str) -> None:
+    store = Store(tmp_path)
+    store.put([kept("k0", s={"x": [1]}), kept("k1", s={"x": [2]})])
+    put(store, "k2")
+    (batch,) = (tmp_path / "runs").glob("many-*")
+    (batch / name).write_bytes(b"")
+    assert set(store.find(["k0", "k1", "k2"])) == {"k2"} and Store(tmp_path).seen("k2")
+    assert store.damaged(["k0", "k1"]) == (1 if name == "run.json" else 2)
+    store.put([kept("k0", s={"x": [1]})])
+    assert (
+        set(store.find(["k0", "k2"])) == {"k0", "k2"}
+        and store.table(store.find(["k0"])["k0"], "s")["x"][0].as_py() == 1
+    )
+    store.clear()
+    assert {one.name for one in (tmp_path / "runs").iterdir()} == {"k0", "k2"}
+
+
+def test_a_batch_that_was_read_wrongly_once_stays(tmp_path: Path, instead: Any) -> None:
+    class Short(Disk):
+        def read(self, path: Path) -> bytes:
+            return super().read(path)[: 9 if path.suffix == ".parquet" else None]
+
+    store = Store(tmp_path)
+    store.put([kept("k0", s={"x": [1]}), kept("k1", s={"x": [2]})])
+    before = use_disk(Short())
+    assert store.find(["k0"]) == {} and store.damaged(["k0"]) == 1
+    instead(before)
+    store.clear()
+    assert set(store.find(["k0", "k1"])) == {"k0", "k1"}
 
 
 def test_a_manifest_has_a_line_for_each_element(tmp_path: Path) -> None:
@@ -281,12 +336,12 @@ def test_a_manifest_has_a_line_for_each_element(tmp_path: Path) -> None:
     assert store.malformed_manifest() == ""
     with pytest.raises(InputError, match=f"^{tmp_path}: must be a results directory, got no manifest.json in it"):
         store.manifest()
-    store.write_manifest({"format": 2, "a": [1, {"b": 2}], "c": [], "d": "x"})
+    store.write_manifest({"format": 3, "a": [1, {"b": 2}], "c": [], "d": "x"})
     good = (tmp_path / "manifest.json").read_text()
-    assert good.partition(", ")[2] == '\n"format": 2,\n"a": [\n 1,\n {"b": 2}\n],\n"c": [],\n"d": "x"\n}\n'
-    assert store.manifest() == {"format": 2, "a": [1, {"b": 2}], "c": [], "d": "x"} and store.malformed_manifest() == ""
-    store.write_manifest({"format": 3})
-    assert "in format 2, got format 3 of another version" in store.malformed_manifest()
+    assert good.partition(", ")[2] == '\n"format": 3,\n"a": [\n 1,\n {"b": 2}\n],\n"c": [],\n"d": "x"\n}\n'
+    assert store.manifest() == {"format": 3, "a": [1, {"b": 2}], "c": [], "d": "x"} and store.malformed_manifest() == ""
+    store.write_manifest({"format": 2})
+    assert "in format 3, got format 2 of another version" in store.malformed_manifest()
     got = "one whose contents are not what was written"
     for text in ("[", "[1]", "[" * 100_000, good + "\n", good.replace('"x"', '"y"')):
         (tmp_path / "manifest.json").write_text(text)
@@ -327,8 +382,8 @@ def test_results_go_where_nothing_else_is(tmp_path: Path) -> None:
 
 def test_a_draft_that_is_not_put_is_removed(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with pytest.raises(KeyError), store.draft("k") as draft:
-        assert draft.folder is not None and draft.folder.is_dir() and not store.tidy()
+    with pytest.raises(KeyError), store.at_work():
+        assert list((tmp_path / "runs").iterdir()) and not store.tidy()
         raise KeyError
     assert list((tmp_path / "runs").iterdir()) == []
 
@@ -400,7 +455,7 @@ def test_a_store_is_the_same_in_another_process_and_folder(tmp_path: Path, monke
     write(tmp_path / "memory:")
     far.check_place()
     assert is_url("s3://x") and not is_url(Path("a:/b"))
-    assert far.file("k", "x") == "memory://a/b/runs/k/x" and near.path("k", "flows") == "out/runs/k/flows.parquet"
+    assert far.file({"batch": "k"}, "x") == "memory://a/b/runs/k/x" and near.file({"batch": "k"}, "x") == "out/runs/k/x"
 
 
 # -- an object store ------------------------------------------------------------------------------------------------------
@@ -448,7 +503,7 @@ def test_the_checksum_file_is_put_last_and_a_sound_run_is_not_put_again(remote: 
     assert not remote.tidy()
     fs.pipe_file(f"{remote._files.root}/runs/k/links.parquet", b"PAR1")  # type: ignore[attr-defined]
     assert set(remote.find(["k", "l", "m"])) == {"l"} == set(remote.find(["k", "l"], verify=True))
-    assert set(remote.find(["k"])) == set() and remote.damaged(["k", "m"]) == {"k"}
+    assert set(remote.find(["k"])) == set() and remote.damaged(["k", "m"]) == 1
     put(remote, "k")
     assert set(remote.find(["k", "l"], verify=True)) == {"k", "l"}
 
@@ -492,7 +547,7 @@ def test_whatever_an_object_store_raises_is_one_line_with_its_url(remote: Store)
     for ask, got in (
         (lambda: remote.manifest(), "no answer"),
         (lambda: remote.write_manifest({}), "no answer"),
-        (lambda: remote.damaged(["k"]), "RuntimeError"),
+        (lambda: remote.find(["k"]), "RuntimeError"),
         (lambda: put(remote, "k"), "no answer"),
     ):
         with pytest.raises(module.Unreachable) as error:
@@ -506,6 +561,7 @@ def test_a_missing_object_is_none_and_one_that_is_refused_is_an_error(remote: St
             assert on_error == "return"
             return {path: self.answer for path in paths}
 
+    put(remote, "k")
     fs = Refusing(remote.filesystem)
     remote._files.fs = fs  # type: ignore[attr-defined]
     for answer in (FileNotFoundError("x"), NotADirectoryError("x")):

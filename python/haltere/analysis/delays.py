@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from .. import _core
 from ..experiment import seconds_of
-from .measures import Array, Grid, Run, texts
+from .measures import Array, Grid, Run
 
 Kind = Literal["sojourn", "rtt", "one_way"]
 
@@ -31,8 +31,7 @@ def sojourn_ms(run: Run, link: str) -> Array:
 def _quantiles_ms(run: Run, kind: Kind, names: Sequence[str], parts: Array) -> Array:
     if not names or not run.experiment.asked("delays"):
         return np.full(len(parts), math.nan)
-    bins = run.table("delay_bins", measure=kind)
-    bins = bins.filter(pc.is_in(bins["name"].cast(pa.string()), value_set=texts(names)))
+    bins = run.table("delay_bins", measure=kind, name=names)
     if len(bins) == 0:
         return np.full(len(parts), math.nan)
     low, high = bins["low_ns"].to_numpy().astype(np.float64), bins["high_ns"].to_numpy().astype(np.float64)
@@ -49,8 +48,7 @@ def _streams(run: Run, flows: Sequence[str]) -> pa.Table | None:
     """What is known of the packets of these UDP flows; ``None`` if delays were not measured."""
     if not run.experiment.asked("delays"):
         return None
-    table = run.table("delay_summary", measure="one_way")
-    return table.filter(pc.is_in(table["name"].cast(pa.string()), value_set=texts(flows)))
+    return run.table("delay_summary", measure="one_way", name=flows)
 
 
 def jitter_ms(run: Run, flows: Sequence[str]) -> float:
@@ -71,7 +69,7 @@ def loss(run: Run, flows: Sequence[str]) -> float:
 
 def rates_over(run: Run, flows: Sequence[str]) -> tuple[Array, Array] | None:
     """Times (s) and Mbit/s of these flows from sample to sample: shape (times, flows). ``None`` if they were not sampled."""
-    series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
+    series = run.table("flow_series", ["at_ns", "flow", "received_bytes"])
     grid = Grid(series, "flow", flows)
     if len(grid.at_s) < 2 or not grid.known:
         return None

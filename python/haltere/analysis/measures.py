@@ -42,8 +42,9 @@ def texts(values: Sequence[str]) -> pa.Array:
     return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(data)))
 
 
-def _of_flows(table: pa.Table, flows: Sequence[str]) -> pa.Table:
-    return table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=texts(flows)))
+def with_texts(table: pa.Table, column: str, some: Sequence[str]) -> pa.Table:
+    """The rows whose column has one of these texts."""
+    return table.filter(pc.is_in(table[column].cast(pa.string()), value_set=texts(some)))
 
 
 def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
@@ -129,6 +130,7 @@ class Run:
         self.experiment = results.points[done.point].experiment
         self._facts: Facts = getattr(results, "facts", None) or Facts(None)
         self._reached: dict[str, dict[str, frozenset[str]]] = {}
+        self._rows: dict[str, dict[str, Any]] = {}
 
     def fact(self, name: str, measure: Callable[[], Any]) -> Any:
         """What ``measure`` gives, which JSON can hold: measured once, then kept with the results."""
@@ -173,11 +175,15 @@ class Run:
         data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
         return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=texts(data))
 
-    def table(self, name: str, **where: str | None) -> pa.Table:
-        """A table of the run, such as ``flow_series``; of some columns only the rows with these texts (``None``: all)."""
-        table = self.results.run_table(name, self.done)
-        for column, text in where.items():
-            table = table if text is None else table.filter(pc.equal(table[column].cast(pa.string()), text))
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, /, **where: str | Sequence[str] | None
+    ) -> pa.Table:
+        """A table of the run, such as ``flow_series``, or those of the ``columns`` that it has; only the rows with this text, or one of these,
+        in a column (``None``: all)."""
+        table = self.results.run_table(name, self.done, None if columns is None else list(columns))
+        for column, some in where.items():
+            if some is not None:
+                table = with_texts(table, column, [some] if isinstance(some, str) else some)
         return table
 
     @cached_property
@@ -211,6 +217,10 @@ class Run:
         table = self.table("completions")
         return table.filter(self.measured_ns(table["start_ns"].to_numpy()))
 
+    def flows_of(self, group: str | None) -> list[str]:
+        """The flows of a traffic entry, or all."""
+        return [str(flow) for flow in self.table("flows", group=group)["flow"].to_pylist()]
+
     def completing(self) -> list[str]:
         """The traffic entries of which flows or responses are rows of the table `completions`."""
         rows = self.flows.select(["group", "kind"]).group_by(["group", "kind"], use_threads=False).aggregate([])
@@ -225,7 +235,7 @@ class Run:
             return np.empty(0)
         rows = self.completions
         if group is not None:
-            rows = _of_flows(rows, self.table("flows", group=group)["flow"].to_pylist())
+            rows = with_texts(rows, "flow", self.flows_of(group))
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
@@ -245,7 +255,7 @@ class Run:
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
-        pings = self.table("pings")
+        pings = self.table("pings", ["at_ns", "rtt_ns"])
         return pings["at_ns"].to_numpy() * 1e-9, pings["rtt_ns"].to_numpy() * 1e-6
 
     def ping_ms(self) -> Array:
@@ -255,11 +265,12 @@ class Run:
 
     def link(self, link: str) -> dict[str, Any]:
         """The row of the table `links` of one direction of a link."""
-        names = self.links["link"].to_pylist()
-        if link not in names:
-            raise KeyError(f"link must be one of {', '.join(names)}, got `{link}`")
-        row: dict[str, Any] = self.links.slice(names.index(link), 1).to_pylist()[0]
-        return row
+        if link not in self._rows:
+            names = self.links["link"].to_pylist()
+            if link not in names:
+                raise KeyError(f"link must be one of {', '.join(names)}, got `{link}`")
+            self._rows[link] = self.links.slice(names.index(link), 1).to_pylist()[0]
+        return self._rows[link]
 
     def drops(self, link: str) -> int:
         """Packets that the queue of this link dropped after the warm-up, because it was full or as a congestion signal."""
@@ -268,7 +279,7 @@ class Run:
 
     def queue(self, link: str) -> QueueSeries:
         """The time series of a watched queue."""
-        series = self.table("queue_series", link=link)
+        series = self.table("queue_series", ["at_ns", "link", "packets", "ring_packets"], link=link)
         packets, ring = (series[name].to_numpy().astype(np.float64) for name in ("packets", "ring_packets"))
         return QueueSeries(series["at_ns"].to_numpy() * 1e-9, packets, ring)
 
@@ -313,7 +324,9 @@ class Run:
     def flow_counts(self) -> dict[str, int]:
         """The traffic entries whose flows carry data, each with the number of its rows in the table `flows`."""
 
-        counts: dict[str, int] = self.fact("flows", lambda: Counter(map(str, self.data_flows["group"].to_pylist())))
+        counts: dict[str, int] = self.fact(
+            "flows", lambda: Counter(map(str, self.flows["group"].filter(self._carries_data).to_pylist()))
+        )
         return counts
 
     def arrivals(self) -> dict[str, int]:
@@ -355,7 +368,7 @@ class Run:
 
     def come_and_go(self, flows: Sequence[str] | None = None) -> bool:
         """Whether rows of the table `flows` stand for many flows that arrive and end: of these, or of all that carry data."""
-        rows = self.data_flows if flows is None else _of_flows(self.flows, flows)
+        rows = self.data_flows if flows is None else with_texts(self.flows, "flow", flows)
         return any(kinds.traffic(str(kind)).arrivals for kind in pc.unique(rows["kind"]).to_pylist())
 
     def is_alike(self, group: str | None = None) -> bool:
@@ -404,7 +417,7 @@ class Run:
         rate = self.link(link)["rate_bps"]
         if rate is None:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
-        series = self.table("queue_series", link=link).select(["at_ns", "link", "bytes"])
+        series = self.table("queue_series", ["at_ns", "link", "bytes"], link=link)
         after = self.measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
@@ -427,13 +440,11 @@ class Run:
 
         ``None`` if flows were not sampled.
         """
-        return self.rate_of(None if group is None else self.table("flows", group=group)["flow"].to_pylist())
+        return self.rate_of(None if group is None else self.flows_of(group))
 
     def rate_of(self, flows: Sequence[str] | None) -> tuple[Array, Array] | None:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
-        series = self.table("flow_series")
-        if flows is not None:
-            series = _of_flows(series, flows)
+        series = self.table("flow_series", ["at_ns", "flow", "received_bytes", "delivered"], flow=flows)
         if len(series) == 0:
             return None
         times, place = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
@@ -448,7 +459,7 @@ class Run:
 
         Bins are at least 100 ms long, if the run is. ``None`` if the link was not sampled.
         """
-        series = self.table("queue_series", link=link).select(["at_ns", "link", "sent_bytes"])
+        series = self.table("queue_series", ["at_ns", "link", "sent_bytes"], link=link)
         if len(series) < 3:
             return None
         at, sent = series["at_ns"].to_numpy() * 1e-9, series["sent_bytes"].to_numpy().astype(np.float64)

@@ -245,12 +245,8 @@ def _completion_parts(run: Run) -> list[str]:
     return [f"{group}/{size}" for group in run.completing() for size in sizes(run)]
 
 
-def _flows_of(run: Run, group: str | None) -> list[str]:
-    return [str(flow) for flow in run.table("flows", group=group)["flow"].to_pylist()]
-
-
 def _flow_delay(kind: Literal["rtt", "one_way"]) -> Callable[[float], Measure]:
-    return lambda q: lambda run, group: delays.percentile_ms(run, kind, _flows_of(run, group), q)
+    return lambda q: lambda run, group: delays.percentile_ms(run, kind, run.flows_of(group), q)
 
 
 def _sojourn(q: float) -> Measure:
@@ -358,9 +354,9 @@ _ALL = (
     *_percentiles("sojourn", "median sojourn time in a watched queue", "the sojourn times", _sojourn, "link"),
     *_percentiles("rtt", "median of the round-trip times that TCP senders sampled", "the same", _flow_delay("rtt"), "traffic"),
     *_percentiles("one_way", "median one-way delay of UDP packets", "the same", _flow_delay("one_way"), "traffic"),
-    Metric("one_way_jitter", "mean interarrival jitter of UDP packets (RFC 3550)", "ms", lambda run, group: delays.jitter_ms(run, _flows_of(run, group)),
+    Metric("one_way_jitter", "mean interarrival jitter of UDP packets (RFC 3550)", "ms", lambda run, group: delays.jitter_ms(run, run.flows_of(group)),
            "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays", reads="delay_summary"),
-    Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, _flows_of(run, group)),
+    Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, run.flows_of(group)),
            "lower", 4, "traffic", table="one_way", column="lost (part)", key="loss", shown=("variants",), percent=True, asked="delays", reads="delay_summary"),
     Metric("self_inflicted", "95th percentile of the age of a flow's newest packet behind a link, less that of an omniscient sender", "ms",
            _link(newest.self_inflicted_ms), "lower", 1, "link", label="self-inflicted delay", table="links", column="self-inflicted (ms)",

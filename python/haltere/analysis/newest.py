@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pyarrow.compute as pc
 
 from .. import _core, kinds
-from .measures import Array, Run, texts
+from .measures import Array, Run
 
 #: A full packet without its framing, bits.
 _PACKET = 12_000.0
@@ -27,8 +26,7 @@ def self_inflicted_ms(run: Run, link: str) -> float:
     """The mean of it over the flows that are there throughout, ms; NaN without such flows or without a log of the link's packets."""
     if link not in (run.experiment.asked("packets") or ()):
         return math.nan
-    log = run.table("packets", link=link)
-    log = log.filter(pc.is_in(log["fate"].cast("string"), value_set=texts(("sent", "marked"))))
+    log = run.table("packets", link=link, fate=("sent", "marked"))
     flow, at = log["flow"].cast("string").to_numpy(zero_copy_only=False), log["at_ns"].to_numpy() * 1e-9
     left = at + log["sojourn_ns"].to_numpy() * 1e-9
     ages = []

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import kinds
+from ..runs import parquet
 from ..runs.records import Done, Point
 from . import metrics, workloads
 from .facts import Facts
@@ -27,7 +28,7 @@ def summary(results: Tables) -> list[dict[str, Any]]:
     return out
 
 
-def facts_of(point: Point, done: Done, tables: Mapping[str, Any]) -> dict[str, Any]:
+def facts_of(point: Point, done: Done, tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """What a summary reads off a run, from the tables as it was made with: ``done`` says which run, ``point`` of what."""
     made = _Made(point, done, tables)
     _point([Run(made, done)])
@@ -37,13 +38,13 @@ def facts_of(point: Point, done: Done, tables: Mapping[str, Any]) -> dict[str, A
 class _Made:
     """A run whose tables are in memory."""
 
-    def __init__(self, point: Point, done: Done, tables: Mapping[str, Any]) -> None:
+    def __init__(self, point: Point, done: Done, tables: Mapping[str, pa.Table]) -> None:
         self.points, self.runs, self.facts = [point] * (done.point + 1), [done], Facts(None)
         self._tables = tables
 
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
         """The table of that name."""
-        return pa.table(self._tables[name])
+        return self._tables[name] if columns is None else parquet.chosen(self._tables[name], columns)
 
 
 def _point(runs: Sequence[Run]) -> dict[str, Any]:

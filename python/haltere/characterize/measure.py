@@ -74,7 +74,7 @@ def _delay(case: Case, run: Run) -> tuple[Array, Array]:
 
 def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:
     """The goodput of all flows in each second: ends of the seconds and Mbit/s."""
-    series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
+    series = run.table("flow_series", ["at_ns", "flow", "received_bytes"])
     flow = series["flow"].combine_chunks()
     codes = flow.dictionary_encode().indices.to_numpy() if not pa.types.is_dictionary(flow.type) else flow.indices.to_numpy()  # fmt: skip
     at, got = series["at_ns"].to_numpy() * 1e-9, series["received_bytes"].to_numpy().astype(np.float64)

@@ -301,10 +301,9 @@ def _completion_panels(run: Run, end: float, most: int, shades: Mapping[str, str
     entries = run.completing()
     if not entries:
         return []
-    table, dots = run.table("completions"), []
+    dots = []
     for name in entries:
-        own = run.flows.filter(pc.equal(run.flows["group"], name))["flow"].combine_chunks().cast(pa.string())
-        rows = table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=own))
+        rows = run.table("completions", ["flow", "start_ns", "fct_ns"], flow=run.flows_of(name))
         at = rows["start_ns"].to_numpy() * 1e-9
         took = pc.cast(rows["fct_ns"], pa.float64()).to_numpy(zero_copy_only=False) * 1e-6
         known = np.isfinite(took)
@@ -318,12 +317,10 @@ def _completion_panels(run: Run, end: float, most: int, shades: Mapping[str, str
 
 def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, shades: Mapping[str, str]) -> list[Panel]:
     """Queues, and what they dropped and marked."""
-    table = run.table("queue_series")
-    name = table["link"].cast(pa.string())
     waiting: list[Panel] = []
     events: list[Panel] = []
     for link in sorted(links, key=run.sent, reverse=True):
-        part = table.filter(pc.equal(name, link))
+        part = run.table("queue_series", ["at_ns", "link", "packets", "ring_packets", "dropped", "marked"], link=link)
         at = part["at_ns"].to_numpy() * 1e-9
         packets = part["packets"].to_numpy().astype(np.float64) + part["ring_packets"].to_numpy()
         if len(at) < 2 or packets.max() <= MOST_IDLE or len(waiting) == MOST_LINKS:

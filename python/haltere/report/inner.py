@@ -48,8 +48,7 @@ def of_flows(run: Run, flows: Sequence[str]) -> list[Inner]:
 def _variables(run: Run, table: str, column: str, series: Sequence[str]) -> list[Inner]:
     if not run.experiment.asked("state"):
         return []
-    rows = run.table(table)
-    rows = rows.filter(pc.is_in(rows[column].cast(pa.string()), value_set=pa.array(list(series), pa.string())))
+    rows = run.table(table, **{column: series})
     text = {name: rows[name].cast(pa.string()) for name in (column, "variable", "unit")}
     kinds = dict.fromkeys(zip(text["variable"].to_pylist(), text["unit"].to_pylist(), strict=True))
     out = []

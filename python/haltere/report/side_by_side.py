@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow.compute as pc
 from matplotlib.axes import Axes
 
 from ..analysis import measures
@@ -45,8 +44,7 @@ def draw(compared: Comparison, stem: Path) -> list[Path]:
 
 
 def _queue(axes: Axes, run: measures.Run, link: str) -> None:
-    table = run.table("queue_series")
-    own = table.filter(pc.equal(table["link"].cast("string"), link))
+    own = run.table("queue_series", ["at_ns", "link", "packets"], link=link)
     axes.plot(own["at_ns"].to_numpy() * 1e-9, own["packets"].to_numpy(), color=plot.PALETTE[-1], linewidth=0.8)
 
 

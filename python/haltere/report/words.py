@@ -421,7 +421,7 @@ def _window_limit(tcp: Mapping[str, Any], receiver: Mapping[str, Any]) -> float:
 
 def _buffer_limited(run: Run) -> bool:
     """The median window after the warm-up of a bulk flow fills nine tenths of what a buffer allows."""
-    series = run.table("flow_series").select(["at_ns", "flow", "in_flight_bytes"])
+    series = run.table("flow_series", ["at_ns", "flow", "in_flight_bytes"])
     series = series.filter(
         pc.and_(
             pc.greater(series["at_ns"], int(run.warmup_s * 1e9)), pc.less_equal(series["at_ns"], int(run.until_s * 1e9))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
@@ -79,7 +80,8 @@ class Plan:
         for point in self.points:
             metrics.known(point.scenario)  # refuses names of its own that are taken
         self.tasks: list[Task] = []
-        self.over: dict[tuple[int, int], Done | Failed] = {}
+        #: How runs ended, by point and seed.
+        self.over: defaultdict[int, dict[int, Done | Failed]] = defaultdict(dict)
         self.reached: dict[int, Reached] = {}
         self._began = datetime.datetime.now(datetime.UTC)
 
@@ -92,7 +94,7 @@ class Plan:
 
     def note(self, one: Done | Failed) -> None:
         """Notes how a run ended."""
-        self.over[one.point, one.seed] = one
+        self.over[one.point][one.seed] = one
 
     def note_found(self, found: Mapping[str, Done]) -> None:
         """Notes runs that are in the store, by key."""
@@ -103,11 +105,15 @@ class Plan:
     @property
     def failed(self) -> list[Failed]:
         """The runs that failed."""
-        return [one for _, one in sorted(self.over.items()) if isinstance(one, Failed)]
+        return [one for one in self._ended() if isinstance(one, Failed)]
 
     def runs_of(self, point: int) -> list[Done]:
         """The runs of a point that are done, in the order of their seeds."""
-        return [one for at, one in sorted(self.over.items()) if at[0] == point and isinstance(one, Done)]
+        return [one for _, one in sorted(self.over[point].items()) if isinstance(one, Done)]
+
+    def _ended(self) -> Iterator[Done | Failed]:
+        for _, of_point in sorted(self.over.items()):
+            yield from (one for _, one in sorted(of_point.items()))
 
     def manifest(self, *, complete: bool) -> dict[str, Any]:
         """What the results directory says of all this."""
@@ -123,7 +129,7 @@ class Plan:
             "scenarios": [scenario.to_dict() for scenario in self.scenarios],
             "points": [{"labels": point.labels, "scenario": point.scenario} for point in self.points],
             "planned": [[task.key, task.point, task.seed] for task in self.tasks],
-            "runs": [one.to_dict() for _, one in sorted(self.over.items()) if isinstance(one, Done)],
+            "runs": [one.to_dict() for one in self._ended() if isinstance(one, Done)],
             "failed": [one.to_dict() for one in self.failed],
         }
         if self.reached:
@@ -198,9 +204,10 @@ def plan_runs(
 
 def _keep_facts(results: Results, plan: Plan) -> None:
     """What was measured when the runs were made is kept for their summary."""
-    for one in plan.over.values():
-        if isinstance(one, Done) and one.facts:
-            results.facts.add(f"{one.key} {one.digest}", one.facts)
+    for of_point in plan.over.values():
+        for one in of_point.values():
+            if isinstance(one, Done) and one.facts:
+                results.facts.add(f"{one.key} {one.digest}", one.facts)
     results.facts.save()
 
 

@@ -76,14 +76,14 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
     # If the text names none, it may ask which there are.
     named = [name for name in tables if name in (wanted or "").casefold()] or tables
     paths: list[str] = []
-    for number, name in enumerate(tables):
-        if results.store.local and name in named:
-            _verify(results, name)
-            paths += _view(connection, results, name, f"files{number}_")
-        elif not results.store.local and (wanted is None or name in wanted.casefold()):
-            connection.register(name, results.table(name, points=None if wanted else [results.runs[0].point]))
     connection.register("runs_", results.runs_table())
     connection.execute("CREATE TABLE runs AS SELECT * FROM runs_")
+    for name in tables:
+        if results.store.local and name in named:
+            _verify(results, name)
+            paths += _view(connection, results, name)
+        elif not results.store.local and (wanted is None or name in wanted.casefold()):
+            connection.register(name, results.table(name, points=None if wanted else [results.runs[0].point]))
     for name in ("points_", "runs_"):
         connection.unregister(name)
     connection.execute(f"SET allowed_paths = [{_quoted([*paths, *map(escape, paths)])}]")
@@ -103,20 +103,13 @@ def _verify(results: Results, name: str) -> None:
         raise Damaged(f"{wrong[0]}; {AGAIN}")
 
 
-def _view(connection: Any, results: Results, name: str, files: str) -> list[str]:
+def _view(connection: Any, results: Results, name: str) -> list[str]:
     """Makes the view ``name``: the files of that table, each row with the point and the seed of its run. Returns their paths."""
-    having = [run for run in results.runs if f"{name}.parquet" in results.seal(run)["files"]]
-    paths = [results.store.path(run.key, name) for run in having]
-    listed = {
-        "path_": paths,
-        "point": pa.array([run.point for run in having], pa.int32()),
-        "seed": pa.array([run.seed for run in having], pa.uint64()),
-    }
-    connection.register(f"{files}arrow", pa.table(listed))
-    connection.execute(f"CREATE TEMP TABLE {files} AS SELECT * FROM {files}arrow")
-    connection.unregister(f"{files}arrow")
+    file = f"{name}.parquet"
+    seals = {seal["batch"]: seal for seal in map(results.seal, results.runs) if file in seal["files"]}
+    paths = [results.store.file(seal, file) for seal in seals.values()]
     connection.execute(
-        f'CREATE TEMP VIEW "{name}" AS SELECT f.point, f.seed, t.* EXCLUDE (filename) '
-        f"FROM read_parquet([{_quoted(map(escape, paths))}], filename = true, union_by_name = true) t JOIN {files} f ON f.path_ = t.filename"
+        f'CREATE TEMP VIEW "{name}" AS SELECT r.point, r.seed, t.* EXCLUDE (run) '
+        f"FROM read_parquet([{_quoted(map(escape, paths))}], union_by_name = true) t JOIN runs r ON r.key = t.run"
     )
     return paths

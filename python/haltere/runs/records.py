@@ -8,12 +8,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import kinds
 from ..experiment import Experiment
 
-#: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build`` and the notes of its world; its ``batch`` with the
+#: ``files`` of that, and by table in which ``rows`` of them it is: the first, and how many.
 Seal = dict[str, Any]
 
 
@@ -173,7 +177,7 @@ def swept(value: Any) -> str:
 
 
 #: The keys of a checksum file that are not notes of a world.
-_OF_THE_STORE = ("build", "files")
+_OF_THE_STORE = ("build", "batch", "files", "rows")
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,41 @@ def without_checksum(data: bytes | None) -> dict[str, Any] | None:
     return whole
 
 
-def seal_of(data: bytes | None, key: str) -> Seal | None:
-    """The checksum file of the run ``key`` in this file. ``None``: there is none, or it is not as it was written."""
-    seal = without_checksum(data)
-    return seal if seal is not None and seal.get("key") == key and all(map(_FILE.fullmatch, seal["files"])) else None
+@dataclass(frozen=True)
+class Kept:
+    """A run for the store: its tables, what is said about it, and its other files."""
+
+    key: str
+    tables: Mapping[str, pa.Table]
+    about: Mapping[str, Any]
+    others: Mapping[str, bytes] = field(default_factory=dict)
+
+
+#: What the name of a batch of several runs begins with. No key does: it is hexadecimal.
+_SEVERAL = "many-"
+
+
+def batch_name(keys: Sequence[str]) -> str:
+    """The name of the batch of these runs: equal runs, equal name."""
+    return keys[0] if len(keys) == 1 else _SEVERAL + hashlib.sha256("\n".join(keys).encode()).hexdigest()[:32]
+
+
+def is_alone(batch: str) -> bool:
+    """Whether a batch of this name holds one run, whose key is the name."""
+    return not batch.startswith(_SEVERAL)
+
+
+def seals_of(data: bytes | None, batch: str) -> list[Seal]:
+    """The runs in the checksum file of that batch. None: there is no file, or it is not as it was written."""
+    told = without_checksum(data)
+    if told is None or "runs" not in told or batch_name([one["key"] for one in told["runs"]]) != batch:
+        return []
+    files, ends = told["files"], dict[str, int]()
+    if not all(map(_FILE.fullmatch, files)):
+        return []
+    out = []
+    for one in told["runs"]:
+        rows = {name: (ends.get(name, 0), count) for name, count in one["rows"].items()}
+        ends = {name: first + count for name, (first, count) in rows.items()}
+        out.append({**one, "rows": rows, "batch": batch, "files": files})
+    return out

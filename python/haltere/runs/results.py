@@ -148,7 +148,7 @@ class Results:
             )
         seal = self._seals[run.key]
         if (seal["digest"], seal["seed"]) != (run.digest, run.seed):
-            raise Damaged(f"{self.where}/runs/{run.key}/{_OTHER_RUN}; {AGAIN}")
+            raise Damaged(f"{self.store.file(seal, _OTHER_RUN)}; {AGAIN}")
         return seal
 
     def check(self) -> list[str]:
@@ -162,7 +162,7 @@ class Results:
             if seal is None:
                 wrong.append(f"{self.where}/runs/{run.key}: the run is missing, or its checksum file is malformed")
             elif (seal["digest"], seal["seed"]) != (run.digest, run.seed):
-                wrong.append(f"{self.where}/runs/{run.key}/{_OTHER_RUN}")
+                wrong.append(self.store.file(seal, _OTHER_RUN))
         measured = Facts(self.directory if self.store.local else None)
         return [*([measured.damaged] if measured.damaged else []), *wrong, *self.store.check(seals.values())]
 
@@ -172,7 +172,11 @@ class Results:
 
     def stored_bytes(self, name: str) -> int:
         """How many bytes a table of the runs takes in the store; 0 for `points` and `runs`."""
-        return sum(self.seal(run)["files"].get(f"{name}.parquet", {"bytes": 0})["bytes"] for run in self.runs)
+        return sum(files.get(f"{name}.parquet", {"bytes": 0})["bytes"] for files in self.batches().values())
+
+    def batches(self) -> dict[str, dict[str, Any]]:
+        """The batches of the store that hold the runs, each with its files: ``bytes`` and ``sha256`` by name."""
+        return {seal["batch"]: seal["files"] for seal in map(self.seal, self.runs)}
 
     def files(self) -> list[dict[str, Any]]:
         """Captures and qlog files: ``point``, ``seed``, ``name``, ``bytes`` and ``path`` (a path or URL) of each."""
@@ -182,7 +186,7 @@ class Results:
                 "seed": run.seed,
                 "name": name,
                 "bytes": one["bytes"],
-                "path": self.store.file(run.key, name),
+                "path": self.store.file(self.seal(run), name),
             }
             for run in self.runs
             for name, one in self.seal(run)["files"].items()

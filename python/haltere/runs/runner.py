@@ -15,11 +15,12 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from .. import _core, errors
@@ -28,13 +29,18 @@ from ..mechanisms.find import registered_in, unregistered
 from ..worlds import World, world
 from .build import build_id, usable_cores
 from .progress import Bar
-from .records import Done, Failed, Point
+from .records import Done, Failed, Kept, Point
 from .store import Store
 
 #: Runs that an external executor is given at a time: enough for a large cluster, few enough to take back.
 _IN_FLIGHT = 1024
 #: How often, and how many seconds apart, a run that a worker kept is looked for: a network's file system may take some seconds.
 _LOOKS, _LOOK_EVERY_S = 20, 0.5
+
+#: Runs that share a batch: at most so many, and a sweep has at least so many batches. So a kill loses little, and damage spreads little.
+_BATCH_RUNS, _BATCHES = 64, 32
+#: What a batch holds in memory, and how long a run waits for others of its batch.
+_BATCH_BYTES, _BATCH_WAITS_S = 64 << 20, 1.0
 
 #: Seconds after which a cancelled run that goes on is taken to be in an endless loop.
 _PATIENCE_S = 2.0
@@ -62,21 +68,31 @@ def finished(tasks: Sequence[Task], store: Store, *, verify: bool | None = None)
     return {key: Done.of_seal(seal, points[key]) for key, seal in store.find(points, verify=verify).items()}
 
 
-def _run_one(task: Task, store: Store, progress: _core.Progress) -> Done:
-    """Makes a run and keeps it. If another process has finished it meanwhile, that run is taken instead."""
-    found = store.find([task.key], verify=True)
-    if found:
-        return Done.of_seal(found[task.key], task.point)
-    with store.draft(task.key) as draft:
-        began = time.monotonic()
-        made = task.world.run(task.scenario, task.seed, progress)
-        tables = dict(made.tables())
-        digest, wall_s = made.digest(), round(time.monotonic() - began, 4)
-        done = Done(task.key, task.point, task.seed, digest, wall_s, task.world.notes(made))
-        seal = {**done.to_dict(), "build": build_id()}
-        del seal["key"], seal["point"]  # the store's and the manifest's
-        store.put(draft, task.key, tables, seal, made.files() if isinstance(made, _core.Run) else None)
-    return replace(done, facts=_facts(task, done, tables))
+@dataclass(frozen=True)
+class _Made:
+    """A run that is made and not yet kept."""
+
+    done: Done
+    kept: Kept
+    size: int
+
+
+def _make(task: Task, progress: _core.Progress) -> _Made:
+    import pyarrow as pa
+
+    began = time.monotonic()
+    made = task.world.run(task.scenario, task.seed, progress)
+    tables = {name: pa.table(table) for name, table in made.tables().items()}
+    digest, wall_s = made.digest(), round(time.monotonic() - began, 4)
+    done = Done(task.key, task.point, task.seed, digest, wall_s, task.world.notes(made))
+    about = {**done.to_dict(), "build": build_id()}
+    del about["key"], about["point"]  # the store's and the manifest's
+    kept = Kept(task.key, tables, about, made.files() if isinstance(made, _core.Run) else {})
+    return _Made(
+        replace(done, facts=_facts(task, done, tables)),
+        kept,
+        sum(8 * len(one) * one.num_columns for one in tables.values()),
+    )
 
 
 def _facts(task: Task, done: Done, tables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,12 +106,14 @@ def _facts(task: Task, done: Done, tables: Mapping[str, Any]) -> Mapping[str, An
 
 
 def _run_elsewhere(task: Task, store: Store, build: str) -> Done:
-    """What a worker of an external executor does."""
+    """What a worker of an external executor does: makes a run and keeps it."""
     if build_id() != build:
         raise HaltereError(
             f"worker: its haltere is build {build_id()}, the caller's is {build}; install the same build on all workers"
         )
-    return _run_one(task, store, _core.Progress())
+    made = _make(task, _core.Progress())
+    store.put([made.kept])
+    return made.done
 
 
 def _check_workers(executor: Executor, tasks: Sequence[Task]) -> None:
@@ -130,8 +148,8 @@ def execute(
         if on_done:
             on_done(done)
     todo = list({task.key: task for task in tasks if task.key not in results}.values())
-    if todo and not quiet and (damaged := store.damaged(task.key for task in todo)):
-        print(f"haltere: {store.where}: {len(damaged)} damaged or incomplete runs are repeated", file=sys.stderr)
+    if todo and (damaged := store.damaged(task.key for task in todo)) and not quiet:
+        print(f"haltere: {store.where}: {damaged} damaged or incomplete runs are repeated", file=sys.stderr)
     if others:  # the process that is at work here goes forwards: go backwards
         todo.reverse()
     elif not store.local:  # other processes cannot be seen: begin anywhere
@@ -140,15 +158,17 @@ def execute(
     if executor and todo:
         _check_workers(executor, todo)
     if todo:
-        with Bar(len(todo), f"run ({len(results)} found)" if results else "run", quiet=quiet) as bar:
-            workers = (
-                _External(executor, store, jobs) if executor else _Threads(store, jobs or usable_cores(), len(todo))
-            )
-            with closing(_each(todo, workers, bar)) as ended:
+        with (
+            Bar(len(todo), f"run ({len(results)} found)" if results else "run", quiet=quiet) as bar,
+            store.at_work(),
+        ):
+            workers = _External(executor, store, jobs) if executor else _Threads(jobs or usable_cores(), len(todo))
+            with closing(_each(todo, workers, store, bar)) as ended:
                 for done in ended:
                     results[done.key] = done
                     if on_done:
                         on_done(done)
+    store.clear()
     return [_as_of(results[task.key], task.point) for task in tasks]
 
 
@@ -163,20 +183,20 @@ class _Threads:
     If there are fewer runs than jobs, each has several threads for its `parts`.
     """
 
-    def __init__(self, store: Store, jobs: int, runs: int) -> None:
-        self.store, self.most, self.threads = store, jobs, max(1, jobs // runs)
+    def __init__(self, jobs: int, runs: int) -> None:
+        self.most, self.threads = jobs, max(1, jobs // runs)
         self.pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="haltere")
         self.progress: dict[str, _core.Progress] = {}
         self.busy: set[int] = set()
 
-    def submit(self, task: Task) -> Future[Done]:
+    def submit(self, task: Task) -> Future[_Made]:
         progress = self.progress[task.key] = _core.Progress(self.threads)
         return self.pool.submit(self._run, task, progress)
 
-    def _run(self, task: Task, progress: _core.Progress) -> Done:
+    def _run(self, task: Task, progress: _core.Progress) -> _Made:
         self.busy.add(threading.get_ident())
         try:
-            return _run_one(task, self.store, progress)
+            return _make(task, progress)
         finally:
             self.busy.discard(threading.get_ident())
 
@@ -247,42 +267,81 @@ class _External:
         """The caller shuts it down."""
 
 
-def _each(todo: Sequence[Task], workers: _Threads | _External, bar: Bar) -> Generator[Done | Failed]:
+class _Batch:
+    """Runs that are made and wait for others, to be kept together."""
+
+    def __init__(self, store: Store, most: int) -> None:
+        self.store, self.most, self.made, self.since = store, most, list[_Made](), 0.0
+
+    def add(self, one: _Made) -> None:
+        self.since = self.since if self.made else time.monotonic()
+        self.made.append(one)
+
+    def is_due(self) -> bool:
+        """Enough runs wait, or one has waited long."""
+        many = len(self.made) >= self.most or sum(one.size for one in self.made) > _BATCH_BYTES
+        return many or (bool(self.made) and time.monotonic() - self.since > _BATCH_WAITS_S)
+
+    def keep(self) -> list[Done]:
+        """Keeps them."""
+        self.store.put(one.kept for one in self.made)
+        done, self.made = [one.done for one in self.made], []
+        return done
+
+
+def _put(ended: queue.SimpleQueue[tuple[Task, Future[Any]]], task: Task, future: Future[Any]) -> None:
+    ended.put((task, future))
+
+
+def _each(todo: Sequence[Task], workers: _Threads | _External, store: Store, bar: Bar) -> Generator[Done | Failed]:
     """Does the tasks, as many at a time as the workers take, and gives each as it is done."""
-    ended: queue.SimpleQueue[tuple[Task, Future[Done]]] = queue.SimpleQueue()
-    waiting = iter(todo)
+    ended: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
+    waiting = deque(todo)
+    batch = _Batch(store, min(_BATCH_RUNS, max(1, len(todo) // _BATCHES)))
     over = active = 0
-
-    def start() -> bool:
-        task = next(waiting, None)
-        if task is not None:
-            workers.submit(task).add_done_callback(lambda future: ended.put((task, future)))
-        return task is not None
-
     try:
         while over < len(todo):
-            while active < workers.most and start():
+            found: list[Done | Failed] = []
+            while active < workers.most and waiting:
+                task = waiting.popleft()
+                if store.seen(task.key) and (there := finished([task], store, verify=True)):
+                    found += there.values()  # another process has made it meanwhile
+                    continue
+                workers.submit(task).add_done_callback(partial(_put, ended, task))
                 active += 1
-            try:
-                task, future = ended.get(timeout=0.2)
-            except queue.Empty:
-                bar.update(over + workers.part_done())
-                continue
-            over, active = over + 1, active - 1
-            done = _outcome(task, future)
-            workers.ended(task, done if isinstance(done, Done) else None)
-            bar.update(over + workers.part_done())
-            yield done
+            if active:
+                with suppress(queue.Empty):
+                    task, future = ended.get(timeout=0.2)
+                    active -= 1
+                    outcome = _outcome(task, future)
+                    workers.ended(task, outcome if isinstance(outcome, Done) else None)
+                    if isinstance(outcome, _Made):
+                        batch.add(outcome)
+                    else:
+                        found.append(outcome)
+            if batch.is_due() or not (active or waiting):
+                found += batch.keep()
+            over += len(found)
+            bar.update(over + len(batch.made) + workers.part_done())
+            yield from found
     except BaseException:
         workers.stop()
+        workers.close()
+        while not ended.empty():
+            _, future = ended.get()
+            if not future.cancelled() and future.exception() is None and isinstance(future.result(), _Made):
+                batch.add(future.result())
+        with suppress(OSError, HaltereError):  # the failure that led here is the one to report
+            batch.keep()
         raise
     finally:
         workers.close()
 
 
-def _outcome(task: Task, future: Future[Done]) -> Done | Failed:
+def _outcome(task: Task, future: Future[Any]) -> _Made | Done | Failed:
     try:
-        return future.result()
+        outcome: _Made | Done = future.result()
+        return outcome
     except (OSError, BrokenExecutor):  # no store or no workers: the others would fare no better
         raise
     except CancelledError:

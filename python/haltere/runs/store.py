@@ -1,14 +1,15 @@
 """The store: where runs are kept, each of them whole or not at all.
 
-manifest.json            what was asked for: scenarios, seeds, versions; and what was made: the digest of every run
-measures.json            numbers that were read off the runs: see `analysis/facts.py`
-runs/KEY/TABLE.parquet   the tables of one run
-runs/KEY/*.pcapng, *.qlog  captures and what senders did, if the experiment asks for them
-runs/KEY/run.json        its checksum file: the run's key and digest, and size and SHA-256 of every file beside it
+manifest.json              what was asked for: scenarios, seeds, versions; and what was made: the digest of every run
+measures.json              numbers that were read off the runs: see `analysis/facts.py`
+runs/BATCH/TABLE.parquet   a table of the runs of a batch, one run's rows behind another's; the column `run` has the key
+runs/BATCH/*.pcapng, *.qlog  captures and what senders did, if the experiment asks for them
+runs/BATCH/run.json        its checksum file: keys, digests and numbers of rows of its runs, and size and SHA-256 of every file beside it
 
-Each of the three JSON files begins with the SHA-256 of its other bytes. So no byte of a store can change unnoticed.
+A run alone is a batch too, whose name is the run's key. Short runs of a large sweep share batches, because a file costs much more than the
+rows of a run. Each of the three JSON files begins with the SHA-256 of its other bytes. So no byte of a store can change unnoticed.
 
-A run is there when its checksum file is. In a directory a run is written to a hidden folder, which is renamed: that is atomic, and who
+A batch is there when its checksum file is. In a directory a batch is written to a hidden folder, which is renamed: that is atomic, and who
 comes second finds the place taken. An object store (any URL that fsspec knows) renames nothing, but a single put is atomic: the
 checksum file is put last. What a killed process, a full disk or a power cut leaves behind has no checksum file, or files that do not fit it, and is run again.
 """
@@ -19,30 +20,33 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HaltereError, InputError
+from . import parquet
 from .files import Held, NotAFile, disk, is_own, is_scratch, left_behind, scratch_name, write_atomically
-from .records import Seal, seal_of, with_checksum, without_checksum
+from .records import Kept, Seal, batch_name, is_alone, seals_of, with_checksum, without_checksum
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AGAIN", "FORMAT", "Damaged", "Draft", "Seal", "Store", "is_url", "need", "tables_of"]
+__all__ = ["AGAIN", "FORMAT", "Damaged", "Seal", "Store", "is_url", "need", "tables_of"]
 
 _SEAL, _MANIFEST = "run.json", "manifest.json"
 #: The form of the store. Stores of another form are not read.
-FORMAT = 2
+FORMAT = 3
 _OTHER_BYTES = "its contents are not what was written"
 #: What to do about a damaged run.
 AGAIN = "run the experiment again (at a URL with --verify) to repeat this run"
-#: How often a run is moved to its place before the call fails.
+#: How often a batch is moved to its place before the call fails.
 _ATTEMPTS = 5
-_WORTH_COMPRESSING = 64 << 10
+#: Tables of several runs that are kept as they were read, for the next run of their batch.
+_TABLES_AT_HAND = 8
 #: How much of a bucket is kept in memory, so that what is read run by run is fetched many runs at a time.
 _AHEAD_BYTES = 256 << 20
 
@@ -75,22 +79,6 @@ def need(module: str, extra: str, what: str) -> Any:
         ) from None
 
 
-class Draft:
-    """A run that is being made. Its hidden folder is locked, which shows other processes that this one works here."""
-
-    def __init__(self, held: Held | None) -> None:
-        self._held = held
-        self.folder = held.scratch if held else None
-
-    def close(self) -> None:
-        """What was not put is of no use."""
-        if self._held is not None:
-            try:
-                disk().remove(self._held.scratch)
-            finally:
-                self._held.close()
-
-
 class _Directory:
     """The place of the bytes. Names are relative, with `/`."""
 
@@ -108,41 +96,60 @@ class _Directory:
                     raise
         return out
 
-    def sizes(self, key: str | None) -> dict[str, int]:
-        folders = [self.runs / key] if key else [one for one in self.runs.glob("*") if one.name[0] != "."]
-        return {f"runs/{one.name}/{file.name}": file.lstat().st_size for one in folders for file in one.glob("*")}
+    def batches(self) -> list[str]:
+        return sorted(one.name for one in self.runs.glob("*") if one.name[0] != ".")
 
-    def begun(self, keys: Iterable[str]) -> set[str]:
-        return {key for key in keys if os.path.lexists(self.runs / key)}
+    def sizes(self, batches: Iterable[str]) -> dict[str, int]:
+        return {
+            f"runs/{batch}/{file.name}": file.lstat().st_size
+            for batch in batches
+            for file in (self.runs / batch).glob("*")
+        }
 
     def write(self, name: str, data: bytes) -> None:
         write_atomically(self.root / name, data)
 
-    def draft(self, key: str) -> Draft:
-        return Draft(Held(scratch_name(self.runs / key), folder=True))
-
-    def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
-        assert draft.folder is not None
-        for name, data in files.items():
-            disk().write(draft.folder / name, data)
-        target = self.runs / key
-        for attempt in range(_ATTEMPTS):
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        scratch = scratch_name(self.runs / "work")
+        held = Held(scratch, folder=True)
+        try:
+            yield
+        finally:
             try:
-                disk().rename(draft.folder, target)
-                return
-            except OSError:
-                if not os.path.lexists(target):
-                    if attempt == _ATTEMPTS - 1:
-                        raise
-                    continue  # whoever was there has just left
-            if sound():  # another process was first
-                return
-            self._clear(target)
+                disk().remove(scratch)
+            finally:
+                held.close()
+
+    def put(self, batch: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
+        target = self.runs / batch
+        scratch = scratch_name(target)
+        held = Held(scratch, folder=True)
+        try:
+            for name, data in files.items():
+                disk().write(scratch / name, data)
+            for attempt in range(_ATTEMPTS):
+                try:
+                    disk().rename(scratch, target)
+                    return
+                except OSError:
+                    if not os.path.lexists(target):
+                        if attempt == _ATTEMPTS - 1:
+                            raise
+                        continue  # whoever was there has just left
+                if sound():  # another process was first
+                    return
+                self.clear(batch)
+        finally:
+            try:
+                disk().remove(scratch)
+            finally:
+                held.close()
         raise HaltereError(f"{target}: the run was not kept: {_ATTEMPTS} times a damaged run came in its place")
 
-    @staticmethod
-    def _clear(target: Path) -> None:
-        aside = scratch_name(target.with_name(f"damaged.{target.name}"))
+    def clear(self, batch: str) -> None:
+        target = self.runs / batch
+        aside = scratch_name(target.with_name(f"damaged.{batch}"))
         try:
             disk().rename(target, aside)
         except FileNotFoundError:  # another process was faster
@@ -207,31 +214,34 @@ class _Remote:
                 out[paths[path if path in paths else path.lstrip("/")]] = bytes(data)
         return out
 
-    def sizes(self, key: str | None) -> dict[str, int]:
-        below = self._path(f"runs/{key}" if key else "runs")
+    def batches(self) -> list[str]:
+        return list(dict.fromkeys(name.split("/")[1] for name in self.sizes()))
+
+    def sizes(self, batches: Iterable[str] = ()) -> dict[str, int]:
         with self._told():
             self.fs.invalidate_cache()
-            found = self.fs.find(below, detail=True)
+            found = self.fs.find(self._path("runs"), detail=True)
         skip = len(self.root) + 1
         return {path[skip:]: int(one["size"]) for path, one in found.items()}
-
-    def begun(self, keys: Iterable[str]) -> set[str]:
-        there = {name.split("/")[1] for name in self.sizes(None)}
-        return {key for key in keys if key in there}
 
     def write(self, name: str, data: bytes) -> None:
         with self._told():
             self.fs.pipe_file(self._path(name), data)
 
-    def draft(self, key: str) -> Draft:
-        return Draft(None)
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        yield
 
-    def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
+    def put(self, batch: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
         if sound():  # another process was first
             return
         with self._told():
-            self.fs.pipe({self._path(f"runs/{key}/{name}"): data for name, data in files.items() if name != _SEAL})
-            self.fs.pipe_file(self._path(f"runs/{key}/{_SEAL}"), files[_SEAL])
+            self.fs.pipe({self._path(f"runs/{batch}/{name}"): data for name, data in files.items() if name != _SEAL})
+            self.fs.pipe_file(self._path(f"runs/{batch}/{_SEAL}"), files[_SEAL])
+
+    def clear(self, batch: str) -> None:
+        with self._told():
+            self.fs.rm(self._path(f"runs/{batch}"), recursive=True)
 
     def tidy(self) -> bool:
         return False
@@ -244,6 +254,13 @@ class Store:
         #: The URL or the directory, as it was given.
         self.where = str(where).rstrip("/") if is_url(where) else str(Path(where))
         self._ahead: dict[str, bytes] = {}
+        self._at_hand: dict[tuple[str, str, tuple[str, ...] | None], pa.Table] = {}
+        #: Batches that were there when :meth:`seen` last looked, and their runs.
+        self._looked_at: set[str] = set()
+        self._seen: set[str] = set()
+        self._look_again = 0.0
+        #: Batches that :meth:`find` met and that are damaged, with the runs that they say they have.
+        self._unsound: dict[str, list[Seal]] = {}
         self._files: _Directory | _Remote = _Remote(self.where) if is_url(where) else _Directory(Path(where).absolute())
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
@@ -288,6 +305,10 @@ class Store:
         """Removes what killed processes left behind; whether other processes are at work here now."""
         return self._files.tidy()
 
+    def at_work(self) -> AbstractContextManager[None]:
+        """Inside, other processes see that this one makes runs."""
+        return self._files.at_work()
+
     # -- the manifest ---------------------------------------------------------------------------------------------------------
 
     def manifest(self) -> dict[str, Any]:
@@ -327,36 +348,66 @@ class Store:
         Names and sizes of the files must fit the checksum file, and with ``verify`` their SHA-256 too. Default: in a
         directory yes. At a URL no, because it would fetch everything; a table that is read is checked against its checksum file in any case.
         """
-        seals = self.seals(keys)
-        if not seals:
-            return {}
+        wanted = dict.fromkeys(keys)
+        every = self._batches(wanted)
+        batches = {name: seals for name, seals in every.items() if any(seal["key"] in wanted for seal in seals)}
         if self.local if verify is None else verify:
-            if len(seals) > 16:
-                with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-                    sound = list(pool.map(self._sound, seals.values()))
-            else:
-                sound = [self._sound(seal) for seal in seals.values()]
+            with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+                each = pool.map if len(batches) > 16 else map
+                sound = list(each(self._sound, (seals[0] for seals in batches.values())))
         else:
-            sizes = self._files.sizes(next(iter(seals)) if len(seals) == 1 else None)
-            sound = [all(sizes.get(name) == size for name, size, _ in _parts(seal)) for seal in seals.values()]
-        return {key: seal for (key, seal), good in zip(seals.items(), sound, strict=True) if good}
+            sizes = self._files.sizes(batches) if batches else {}
+            sound = [all(sizes.get(name) == size for name, size, _ in _parts(seals[0])) for seals in batches.values()]
+        good = {name for name, fits in zip(batches, sound, strict=True) if fits}
+        self._unsound = {
+            name: seals for name, seals in every.items() if name not in good and (name in batches or not seals)
+        }
+        found = {seal["key"]: seal for name in good for seal in batches[name]}
+        return {key: found[key] for key in wanted if key in found}
 
     def seals(self, keys: Iterable[str]) -> dict[str, Seal]:
-        """The checksum files of those runs that have one, sound or not."""
-        wanted = list(dict.fromkeys(keys))
-        data = self._files.read(f"runs/{key}/{_SEAL}" for key in wanted)
-        seals = {key: seal_of(data.get(f"runs/{key}/{_SEAL}"), key) for key in wanted}
-        return {key: seal for key, seal in seals.items() if seal is not None}
+        """What the checksum files say of those runs that are in one, sound or not."""
+        wanted = dict.fromkeys(keys)
+        found = {seal["key"]: seal for seals in self._batches(wanted).values() for seal in seals}
+        return {key: found[key] for key in wanted if key in found}
 
-    def damaged(self, keys: Iterable[str]) -> set[str]:
-        """Of runs that :meth:`find` did not find: those of which there is something."""
-        return self._files.begun(keys)
+    def _batches(self, wanted: Container[str]) -> dict[str, list[Seal]]:
+        """The batches that may hold these runs, each with its runs: none if its checksum file is malformed."""
+        return self._read_seals([name for name in self._files.batches() if name in wanted or not is_alone(name)])
+
+    def _read_seals(self, names: Sequence[str]) -> dict[str, list[Seal]]:
+        data = self._files.read(f"runs/{name}/{_SEAL}" for name in names)
+        return {name: seals_of(data.get(f"runs/{name}/{_SEAL}"), name) for name in names}
+
+    def seen(self, key: str) -> bool:
+        """Whether the run was there at the last look, which is at most a second old, or ten times as old as it took."""
+        if (began := time.monotonic()) >= self._look_again:
+            new = [name for name in self._files.batches() if name not in self._looked_at]
+            self._looked_at.update(new)
+            self._seen.update(seal["key"] for seals in self._read_seals(new).values() for seal in seals)
+            self._look_again = time.monotonic() + max(1.0, 10 * (time.monotonic() - began))
+        return key in self._seen
+
+    def damaged(self, keys: Iterable[str]) -> int:
+        """How many of these runs, which :meth:`find` did not find, are damaged."""
+        wanted = set(keys)
+        return sum(len(wanted & {seal["key"] for seal in seals}) or not seals for seals in self._unsound.values())
+
+    def clear(self) -> None:
+        """Takes away the damaged batches that :meth:`find` met, when their runs have been made again and are in others.
+
+        A damaged run that is alone is replaced by the next that is put in its place.
+        """
+        for name, seals in self._unsound.items():
+            # In a bucket, what has no checksum file may be what another process is just writing.
+            if not is_alone(name) and (seals or self.local) and not self._is_there(name):
+                self._files.clear(name)
 
     def check(self, seals: Iterable[Seal], name: str | None = None) -> list[str]:
         """What is wrong with the files of these runs, or with those of one table: one sentence a file."""
-        wanted = [
+        wanted = dict.fromkeys(
             part for seal in seals for part in _parts(seal) if name is None or part[0].endswith(f"/{name}.parquet")
-        ]
+        )
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             return [wrong for wrong in pool.map(self._wrong, wanted) if wrong]
 
@@ -368,33 +419,35 @@ class Store:
         return f"{self.where}/{path}: {'the file is missing' if data is None else _OTHER_BYTES}"
 
     def _sound(self, seal: Seal) -> bool:
-        """Every file of the run is what was written."""
+        """Every file of the batch is what was written."""
         parts = list(_parts(seal))
         data = self._files.read(name for name, _, _ in parts)
         return all(name in data and _sha256(data[name]) == digest for name, _, digest in parts)
 
-    @contextmanager
-    def draft(self, key: str) -> Iterator[Draft]:
-        """A run that is being made, to be given to :meth:`put`; without that nothing of it stays."""
-        draft = self._files.draft(key)
-        try:
-            yield draft
-        finally:
-            draft.close()
+    def put(self, runs: Iterable[Kept]) -> None:
+        """Keeps runs. Those whose tables have the same columns share a batch, unless they have other files too."""
+        alike: dict[object, list[Kept]] = {}
+        for one in runs:
+            shape = tuple((name, table.schema) for name, table in one.tables.items())
+            alike.setdefault(one.key if one.others else shape, []).append(one)
+        for batch in alike.values():
+            self._put(batch)
 
-    def put(
-        self,
-        draft: Draft,
-        key: str,
-        tables: Mapping[str, Any],
-        about: Mapping[str, Any],
-        others: Mapping[str, bytes] | None = None,
-    ) -> None:
-        """Keeps a run: its tables (whatever ``pyarrow.table`` reads) and ``others`` of its files, and in its checksum file what is said ``about`` it."""
-        files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()} | dict(others or {})
+    def _put(self, runs: Sequence[Kept]) -> None:
+        keys = [one.key for one in runs]
+        files = {f"{name}.parquet": parquet.write(keys, [one.tables[name] for one in runs]) for name in runs[0].tables}
+        files |= runs[0].others
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
-        files[_SEAL] = with_checksum(json.dumps({"key": key, **about, "files": listed}, indent=1) + "\n")
-        self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
+        rows = ({name: len(table) for name, table in one.tables.items()} for one in runs)
+        each = [{"key": one.key, **one.about, "rows": many} for one, many in zip(runs, rows, strict=True)]
+        files[_SEAL] = with_checksum(f'{{\n "runs": {_lines(each)},\n "files": {json.dumps(listed, indent=1)}\n}}\n')
+        batch = batch_name(keys)
+        self._files.put(batch, files, lambda: self._is_there(batch))
+        self._looked_at.add(batch)
+
+    def _is_there(self, batch: str) -> bool:
+        seals = self._read_seals([batch])[batch]
+        return bool(seals) and self._sound(seals[0])
 
     def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:
         """A table of a run, or some columns of it. Raises :class:`Damaged` if the file does not match the checksum file."""
@@ -402,17 +455,27 @@ class Store:
         if listed is None:
             have = tables_of([seal])
             raise InputError(f"{self.where}: table must be one of {', '.join(have)}, got `{name}`")
-        path = f"runs/{seal['key']}/{name}.parquet"
-        data = self._ahead.get(path) or self._files.read([path]).get(path)
-        if data is None or _sha256(data) != listed["sha256"]:
-            raise Damaged(f"{self.where}/{path}: {'the file is missing' if data is None else _OTHER_BYTES}; {AGAIN}")
-        return _read_parquet(data, columns)
+        at = (seal["batch"], name, None if columns is None else tuple(columns))
+        whole = self._at_hand.get(at)
+        if whole is None:
+            path = f"runs/{seal['batch']}/{name}.parquet"
+            data = self._ahead.get(path) or self._files.read([path]).get(path)
+            if data is None or _sha256(data) != listed["sha256"]:
+                raise Damaged(
+                    f"{self.where}/{path}: {'the file is missing' if data is None else _OTHER_BYTES}; {AGAIN}"
+                )
+            whole = parquet.read(data, columns)
+            if not is_alone(seal["batch"]):
+                self._at_hand[at] = whole
+                while len(self._at_hand) > _TABLES_AT_HAND:
+                    self._at_hand.pop(next(iter(self._at_hand)), None)
+        return parquet.of_run(whole, seal["rows"][name], columns)
 
     def read_ahead(self, seals: Iterable[Seal], name: str) -> None:
         """At a URL: fetches a table of several runs at once, for :meth:`table` to find. A directory needs no such thing."""
         if self.local:
             return
-        paths = [f"runs/{seal['key']}/{name}.parquet" for seal in seals]
+        paths = list(dict.fromkeys(f"runs/{seal['batch']}/{name}.parquet" for seal in seals))
         missing = [path for path in paths if path not in self._ahead]
         if paths and paths[0] not in missing:
             return
@@ -426,13 +489,9 @@ class Store:
         assert isinstance(self._files, _Remote)
         return self._files.fs
 
-    def path(self, key: str, name: str) -> str:
-        """The place of the file of a table: a path, or a URL."""
-        return self.file(key, f"{name}.parquet")
-
-    def file(self, key: str, name: str) -> str:
-        """The place of a file of a run: a path, or a URL."""
-        return f"{self.where}/runs/{key}/{name}"
+    def file(self, seal: Seal, name: str) -> str:
+        """The place of a file of a run's batch: a path, or a URL."""
+        return f"{self.where}/runs/{seal['batch']}/{name}"
 
 
 def tables_of(seals: Iterable[Seal]) -> list[str]:
@@ -448,26 +507,6 @@ def _lines(value: Any) -> str:
     return json.dumps(value)
 
 
-def _parquet(data: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table, sink = pa.table(data), pa.BufferOutputStream()
-    # A small table has nothing to gain, and setting up zstd for each of its columns takes longer than all the rest.
-    pq.write_table(table, sink, compression="zstd" if table.nbytes > _WORTH_COMPRESSING else "none")
-    return bytes(sink.getvalue())
-
-
-def _read_parquet(data: bytes, columns: list[str] | None) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(pa.BufferReader(data))
-    some = None if columns is None else [c for c in columns if c in file.schema_arrow.names]
-    # Without threads. A thread of Arrow's pool that gives a column's buffer back while the interpreter ends aborts the process.
-    return file.read(columns=some, use_threads=False)
-
-
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -475,4 +514,4 @@ def _sha256(data: bytes) -> str:
 def _parts(seal: Seal) -> Iterator[tuple[str, int, str]]:
     """Name below the store, size and SHA-256 of each file."""
     for name, one in seal["files"].items():
-        yield f"runs/{seal['key']}/{name}", one["bytes"], one["sha256"]
+        yield f"runs/{seal['batch']}/{name}", one["bytes"], one["sha256"]

@@ -95,7 +95,7 @@ class Judge:
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
         """The table of that name of one run."""
         if run.key not in self._seals:
-            self._seals.update(self.store.seals([run.key]))
+            self._seals.update(self.store.seals(self._ended))  # of all at once: each look lists the store
         return self.store.table(self._seals[run.key], name, columns)
 
     def scores(self, candidates: Sequence[Candidate], seeds: Sequence[int]) -> list[list[float] | str]:

@@ -1,6 +1,6 @@
 """The processor time of the kernel world: the table of docs/kernel.md.
 
-    python -m haltere.worlds.kernel.cost [--rounds 3] [--kernel 6.1]
+    python tools/kernel_cost.py [--rounds 3] [--kernel 6.1]
 
 One CUBIC flow a pair over a dumbbell, 20 ms, drop tail of one bandwidth-delay product. Each cell is user and system time of the guest, boot included,
 over the virtual seconds: the least of the rounds, because other work on the machine only adds. The share of links and hosts follows from runs with one,
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ... import _core
-from .. import world
+from haltere import _core
+from haltere.worlds import world
 
 SECONDS = {10: 60, 100: 30, 1000: 10}
 FLOWS = (1, 4, 64)
