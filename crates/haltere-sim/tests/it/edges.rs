@@ -20,7 +20,10 @@ fn experiments() -> Vec<(Value, String)> {
     let arriving = |text: String| text.replace("jitter = \"0s\"\n", "");
     let mut all = vec![(base("drop_tail", "kind = \"bulk\""), String::new())];
     for queue in names("queues").expect("a registry") {
-        all.push((base(queue, "kind = \"bulk\""), "/topology/dumbbell/bottleneck/queue".into()));
+        // A discipline that is the line has the rate.
+        let rate = if ["wifi", "cell", "docsis"].contains(&queue) { "rate = \"20Mbit\", " } else { "" };
+        let text = base(queue, "kind = \"bulk\"").replace(rate, "");
+        all.push((text, "/topology/dumbbell/bottleneck/queue".into()));
     }
     for control in names("congestion").expect("a registry") {
         let text = base("drop_tail", &format!("kind = \"bulk\"\ncongestion = \"{control}\""));
