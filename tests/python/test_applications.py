@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -238,9 +239,9 @@ def test_a_metric_reads_the_table_that_the_list_names(applications: Results, nam
     read, one = set(), metrics.METRICS[name]
 
     class Spy(Run):
-        def table(self, name: str, **where: str | None) -> pa.Table:
+        def table(self, name: str, columns: Any = None, /, **where: Any) -> pa.Table:
             read.add(name)
-            return super().table(name, **where)
+            return super().table(name, columns, **where)
 
     run = Spy(applications, applications.runs[-1])
     run._facts = Facts(None)

@@ -155,8 +155,12 @@ KEY_IN_TEXT = re.compile(r"`((congestion|queue) = [^`:]+)`")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_controls_and_queues_in_the_text_can_be_read(page: Path) -> None:
     for text, key in KEY_IN_TEXT.findall(BLOCK.sub("", page.read_text())):
-        where = {"congestion": "traffic.0", "queue": "topology.dumbbell.bottleneck"}[key]
-        package.Scenario.from_toml(SMALL).with_values({f"{where}.{key}": tomllib.loads(text)[key]})
+        value = tomllib.loads(text)[key]
+        link = {"rate": "10Mbit", "queue": value}
+        if isinstance(value, dict) and value["kind"] in ("wifi", "cell", "docsis"):
+            del link["rate"]  # the queue has it
+        changes = {"traffic.0.congestion": value} if key == "congestion" else {"topology.dumbbell.bottleneck": link}
+        package.Scenario.from_toml(SMALL).with_values(changes)
 
 
 def is_an_experiment(block: Block) -> None:

@@ -21,7 +21,7 @@ fn experiments() -> Vec<(Value, String)> {
     let mut all = vec![(base("drop_tail", "kind = \"bulk\""), String::new())];
     for queue in names("queues").expect("a registry") {
         // A discipline that is the line has the rate.
-        let rate = if ["wifi", "cell", "docsis"].contains(&queue) { "rate = \"20Mbit\", " } else { "" };
+        let rate = if ["wifi", "cell", "docsis"].contains(queue) { "rate = \"20Mbit\", " } else { "" };
         let text = base(queue, "kind = \"bulk\"").replace(rate, "");
         all.push((text, "/topology/dumbbell/bottleneck/queue".into()));
     }
