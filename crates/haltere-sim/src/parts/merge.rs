@@ -9,13 +9,13 @@ use haltere_plan::Plan;
 use haltere_plan::record::{DelayOf, FlowRecord, FlowSample, PingSample, Record, StateOf};
 
 /// The record of the run whose parts have these records, in order.
-pub(super) fn merge(plan: &Plan, cut: &Cut, records: Vec<Record>) -> Record {
+pub(super) fn merge(plan: &Plan, cut: &Cut, mut records: Vec<Record>) -> Record {
     let mut all = Record::default();
     let of_link = |link: u32| cut.part_of(plan.links[link as usize].from);
     let sender_of = |flow: u32| cut.part_of(plan.flows[flow as usize].from);
     let receiver_of = |flow: u32| cut.part_of(plan.flows[flow as usize].to);
-    let mut links: Vec<_> = records.iter().map(|record| record.links.clone()).collect();
-    all.links = (0..).zip(&plan.links).map(|(i, _)| core::mem::take(&mut links[of_link(i)][i as usize])).collect();
+    let mut link = |i: u32| core::mem::take(&mut records[of_link(i)].links[i as usize]);
+    all.links = (0..).zip(&plan.links).map(|(i, _)| link(i)).collect();
     let flow = |i: u32| {
         let [from, to] = [sender_of(i), receiver_of(i)];
         let own = &records[from].flows[i as usize];
