@@ -31,10 +31,13 @@ pub(super) struct RateSource {
     begins_off: bool,
     on_until: Time,
     chance: Rng,
+    /// Chunks that find no room in the socket are written later, all of them.
+    piles_up: bool,
 }
 
 impl RateSource {
-    /// A source with that rate while it is on, for times drawn from these distributions.
+    /// A source with that rate while it is on, for times drawn from these distributions. While a chunk waits for room in
+    /// the socket, the source makes no other.
     pub(super) fn new(
         rate: Rate,
         chunk: Bytes,
@@ -43,12 +46,12 @@ impl RateSource {
         chance: Rng,
     ) -> RateSource {
         let every = rate.time_for(chunk).max(Dur::from_ns(1));
-        RateSource { chunk: chunk.as_u64(), every, on, off, begins_off, on_until: Time::ZERO, chance }
+        RateSource { chunk: chunk.as_u64(), every, on, off, begins_off, on_until: Time::ZERO, chance, piles_up: false }
     }
-    /// A source that is always on.
+    /// A source that is always on. Its chunks wait for room in the socket.
     pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> RateSource {
         let (on, off) = (DurationDistribution::Constant(ALWAYS), DurationDistribution::Constant(Dur::ZERO));
-        RateSource::new(rate, chunk, (on, off), false, chance)
+        RateSource { piles_up: true, ..RateSource::new(rate, chunk, (on, off), false, chance) }
     }
     /// It begins at that time. Returns when it writes first.
     fn begin(&mut self, at: Time) -> Time {
@@ -64,6 +67,13 @@ impl RateSource {
         let start = at + self.chance.span(self.off);
         self.on_until = start + self.chance.span(self.on);
         (0, start)
+    }
+    /// It was held up from `at`, the time that was returned last. Returns the first of its times from `now` on.
+    fn skip(&mut self, mut at: Time, now: Time) -> Time {
+        while at < now {
+            at = self.write(at).1;
+        }
+        at
     }
 }
 
@@ -90,6 +100,8 @@ pub(super) struct Transfer {
     /// Bytes that may be written now; `None`: without end.
     allowance: Option<u64>,
     source: Option<RateSource>,
+    /// Since when the source has been held up: its next chunk was due, and the last one still waits.
+    held_since: Option<Time>,
     writing: bool,
     sink: Vec<u8>,
     reading: Reading,
@@ -140,6 +152,7 @@ impl Transfer {
             total,
             allowance: if source.is_some() { Some(0) } else { total },
             source,
+            held_since: None,
             writing: false,
             sink: vec![0; READ],
             // When a limited flow is complete must be told at once, and MPTCP's sockets do not read so.
@@ -198,9 +211,14 @@ impl Transfer {
     fn finish_writing(&mut self, context: &Context<'_>) {
         context.forget(self.sender.as_fd());
         self.writing = false;
-        if self.source.is_none() {
+        match &mut self.source {
+            Some(source) => {
+                if let Some(since) = self.held_since.take() {
+                    context.tick_at(source.skip(since, context.now));
+                }
+            }
             // Not connected (any more): nothing is left to close.
-            let _ = shutdown(self.sender.as_raw_fd(), Shutdown::Write);
+            None => drop(shutdown(self.sender.as_raw_fd(), Shutdown::Write)),
         }
     }
 }
@@ -218,6 +236,10 @@ impl Endpoint for Transfer {
     /// The source's next write.
     fn tick(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Done {
         let Some(source) = &mut self.source else { return Ok(()) };
+        if !source.piles_up && self.allowance != Some(0) {
+            self.held_since = Some(at);
+            return Ok(());
+        }
         let (bytes, next) = source.write(at);
         self.allowance = self.allowance.map(|left| left + bytes);
         // A sender that cannot be watched any more is gone: its source with it.
@@ -303,6 +325,19 @@ mod tests {
                 (written, at) = (written + more, next);
             }
             assert_eq!(written, bytes, "begins off: {begins_off}");
+        }
+    }
+
+    #[test]
+    fn a_source_that_was_held_up_keeps_its_clock() {
+        let half = DurationDistribution::Constant(Dur::from_ms(250));
+        let new = || RateSource::new(Rate::from_mbps(4), Bytes::new(1000), (half, half), false, Rng::new(1, "source"));
+        let ms = |n| Time::ZERO + Dur::from_ms(n);
+        // A chunk is due every 2 ms while it is on, which it is again from 500 ms on.
+        for (held_until, next) in [(7, 8), (8, 8), (249, 250), (300, 500), (503, 504)] {
+            let mut source = new();
+            let due = source.begin(Time::ZERO);
+            assert_eq!(source.skip(due, ms(held_until)), ms(next), "held up until {held_until} ms");
         }
     }
 }
