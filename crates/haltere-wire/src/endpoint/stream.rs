@@ -194,23 +194,29 @@ impl Transfer {
             Ok(Some(0)) | Err(socket::Dead) => context.forget(receiver.as_fd()),
         }
     }
-    fn write(&mut self, context: &Context<'_>) {
+    /// Writes what it may; what finds no room is written when there is some.
+    fn write(&mut self, context: &Context<'_>) -> Done {
         loop {
             let most = self.allowance.unwrap_or(u64::MAX);
             if most == 0 {
-                return self.finish_writing(context);
+                self.finish_writing(context);
+                return Ok(());
             }
             match socket::write(&self.sender, most) {
                 Ok(Some(n)) => self.allowance = self.allowance.map(|left| left - n),
-                Ok(None) => return,
-                Err(socket::Dead) => return context.forget(self.sender.as_fd()),
+                Ok(None) => return self.write_when_possible(context),
+                Err(socket::Dead) => {
+                    context.forget(self.sender.as_fd());
+                    return Ok(());
+                }
             }
         }
     }
     /// Nothing to write now: a source waits for its next chunk, all others close their side.
     fn finish_writing(&mut self, context: &Context<'_>) {
-        context.forget(self.sender.as_fd());
-        self.writing = false;
+        if std::mem::take(&mut self.writing) {
+            context.forget(self.sender.as_fd());
+        }
         match &mut self.source {
             Some(source) => {
                 if let Some(since) = self.held_since.take() {
@@ -243,7 +249,7 @@ impl Endpoint for Transfer {
         let (bytes, next) = source.write(at);
         self.allowance = self.allowance.map(|left| left + bytes);
         // A sender that cannot be watched any more is gone: its source with it.
-        if bytes == 0 || self.write_when_possible(context).is_ok() {
+        if bytes == 0 || self.writing || self.write(context).is_ok() {
             context.tick_at(next);
         }
         Ok(())
@@ -256,7 +262,7 @@ impl Endpoint for Transfer {
                 Ok(())
             }
             Side::Sender => {
-                self.write(context);
+                self.write(context)?;
                 if events.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
                     context.forget(self.sender.as_fd());
                 }
