@@ -61,6 +61,20 @@ http {
     server { listen 80; root FOLDER/pages; }
 }
 """
+SSHD = """\
+Port 2222
+HostKey FOLDER/key
+AuthorizedKeysFile FOLDER/key.pub
+StrictModes no
+UsePAM no
+PidFile none
+"""
+SSH = """\
+Port 2222
+IdentityFile FOLDER/key
+StrictHostKeyChecking no
+UserKnownHostsFile /dev/null
+"""
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,7 @@ class Program:
         }
 
 
+QUIC_GO = "v0.65.0"
 QUIC = os.environ.get("HALTERE_AIOQUIC", "")
 PROGRAMS = (
     Program("iperf3", ["iperf3"], ["iperf3", "-s", "-1"], ["iperf3", "-c", "{to}", "-t", "5", "-J"], {"port": 5201}),
@@ -123,6 +138,16 @@ PROGRAMS = (
         "http.server and curl", ["python3", "curl"], ["python3", "-u", "-m", "http.server", "-d", "FOLDER/pages", "80"],
         ["curl", "-sS", "-o", "got", "-w", "%{size_download} bytes in %{time_total} s", "http://{to}/page"], {"port": 80},
     ),
+    Program(
+        "quic-go", ["go"], ["FOLDER/quic", "serve"], ["FOLDER/quic", "{to}"], {"line": "ready"},
+        ["sh", "-c", "mkdir -p quic-go && cd quic-go && cp " + str(SOURCES / "quic.go") + " . && (test -e go.mod || go mod init quic)"
+         f" && go get github.com/quic-go/quic-go@{QUIC_GO} && go build -o ../quic ."],
+    ),
+    Program(
+        "scp", ["sshd", "scp", "ssh-keygen"], ["/usr/sbin/sshd", "-D", "-e", "-f", "FOLDER/sshd_config"],
+        ["scp", "-F", "FOLDER/ssh_config", "FOLDER/pages/page", "{to}:copy"], {"port": 2222},
+        ["sh", "-c", "rm -f key key.pub; ssh-keygen -q -t ed25519 -N '' -f key"],
+    ),
     Program("aioquic", [QUIC], [QUIC, str(SOURCES / "quic.py")], [QUIC, str(SOURCES / "quic.py"), "{to}"], {"line": "ready"}),
 )  # fmt: skip
 
@@ -131,7 +156,8 @@ def make(program: Program, folder: Path) -> None:
     """Compiles the program and writes what it needs."""
     (folder / "pages").mkdir(exist_ok=True)
     (folder / "pages" / "page").write_bytes(bytes(6_000_000))
-    (folder / "nginx.conf").write_text(NGINX.replace("FOLDER", str(folder)))
+    for name, text in {"nginx.conf": NGINX, "sshd_config": SSHD, "ssh_config": SSH}.items():
+        (folder / name).write_text(text.replace("FOLDER", str(folder)))
     if program.made_by:
         environment = {"GOCACHE": str(folder / "cache"), "CGO_ENABLED": "0"}
         subprocess.run(program.made_by, cwd=folder, check=True, env=os.environ | environment)

@@ -93,7 +93,7 @@ def measured(text: str, file: Path, seed: int = 1, kernel: str = "") -> dict[str
 
 
 @pytest.mark.parametrize(
-    "tc", ["pfifo limit 50", "fq_codel limit 1000 ecn", "tbf rate 5mbit burst 10kb limit 50kb", "red limit 120kb min 15kb max 45kb avpkt 1500", "cake bandwidth 5mbit rtt 40ms flows"]
+    "tc", ["pfifo limit 50", "fq_codel limit 1000 ecn", "tbf rate 5mbit burst 10kb limit 50kb", "red limit 120kb min 15kb max 45kb avpkt 1500", "cake bandwidth 5mbit rtt 40ms flows", "htb rate 5mbit burst 15k; pfifo limit 50"]
 )  # fmt: skip
 def test_the_kernels_own_disciplines_carry_a_run(tc: str, file: Path, kernel: GuestKernel) -> None:  # noqa: F811
     one = measured(written(tc, ecn="ecn" in tc), file)

@@ -29,7 +29,7 @@ haltere_units::params! {
         pub pad: u32 = 10;
         /// The window is never reduced below this many segments, at least 1. The default is Linux's.
         pub min_cwnd: u32 = 2, [at least 1];
-        /// Age at which the least RTT is measured anew, above 0. The default is Linux's.
+        /// Age at which the least RTT expires, above 0. The default is Linux's.
         pub reset: Dur = Dur::from_secs(5), [above 0];
     }
 }
@@ -75,7 +75,7 @@ pub struct Law {
     /// Growth is Reno's divided by two to the power of this, which falls by one after so many decisions to grow.
     slowdown: u32,
     good: u32,
-    /// A loss or a timeout: with its repair everything is measured anew.
+    /// A loss or a timeout: its repair resets all measurements.
     lost: bool,
     most: u64,
 }

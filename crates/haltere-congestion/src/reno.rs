@@ -23,7 +23,7 @@ haltere_units::params! {
     pub struct Params {
         /// How the first slow start ends before a loss. RFC 5681 has no such rule.
         pub hystart: Hystart = Hystart::Off;
-        /// What an acknowledgement counts for. The default is RFC 3465's and Linux's.
+        /// How much an acknowledgement adds to the window. The default is RFC 3465's and Linux's.
         pub counting: Counting = Counting::Bytes;
         /// What the threshold is half of after a loss. The default is Linux's.
         pub threshold: Threshold = Threshold::Cwnd;
@@ -38,7 +38,7 @@ haltere_units::params! {
         /// when three duplicate acknowledgements begin the recovery.
         InFlight,
     }
-    /// What an acknowledgement counts for.
+    /// How much an acknowledgement adds to the window.
     #[derive(Default)]
     pub enum Counting {
         /// All that it acknowledges (RFC 3465).

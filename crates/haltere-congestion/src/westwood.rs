@@ -45,7 +45,7 @@ pub struct Law {
     /// After the first filter and after both, in bytes a tick.
     once: f64,
     twice: f64,
-    /// The newest round-trip time and the least one; `None`: it is measured anew.
+    /// The newest round-trip time and the least one; `None`: not measured since the last reset.
     rtt: u64,
     least: Option<u64>,
     /// The sender is in a recovery that began with a loss.

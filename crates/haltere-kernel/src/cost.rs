@@ -2,12 +2,13 @@
 //!
 //! Model: a backlogged flow gets its share of the slowest link on its path, and a packet with its ACK costs as much on
 //! each link, whatever the rate. The constants were measured with one to 64 CUBIC flows at 10, 100 and 1000 Mbit/s.
+//! A source that writes at a rate pays for each write.
 //! Known problems: flows that arrive during the run, closed loops and traffic without TCP are left out, a video counts
 //! as backlogged, and a host that waits for its application costs less.
 
 use crate::contract::{Options, Router};
 use haltere_plan::headers::FULL_PACKET;
-use haltere_plan::plan::FlowPlan;
+use haltere_plan::plan::{AppPlan, FlowPlan};
 use haltere_plan::{Plan, Routes};
 use haltere_units::Time;
 
@@ -17,6 +18,8 @@ const BOOT_S: f64 = 0.35;
 const HOSTS_US: f64 = 9.0;
 /// A packet and its ACK on one link each.
 const LINK_US: f64 = 5.0;
+/// A write of a source that writes one packet at a time: a system call of its own, and a wakeup.
+const WRITE_US: f64 = 130.0;
 /// The same with the router in user space, all links together.
 const USER_US: f64 = 530.0;
 /// Segments of a buffer that a host sends with segmentation offload, about.
@@ -43,7 +46,14 @@ pub fn estimate_s(plan: &Plan, options: &Options) -> f64 {
             Router::User => USER_US,
             Router::Auto | Router::Kernel => HOSTS_US + LINK_US * path.len() as f64,
         };
-        rate / packet_bits / units * seconds * each * 1e-6
+        let (rate, writes) = match &flow.app {
+            AppPlan::OnOff(source) => {
+                let rate = rate.min(source.rate.as_bps() as f64);
+                (rate, rate / (source.chunk.as_u64() as f64 * 8.0))
+            }
+            _ => (rate, 0.0),
+        };
+        (rate / packet_bits / units * each + writes * WRITE_US) * seconds * 1e-6
     };
     BOOT_S + paths.iter().zip(&flows).map(cost).sum::<f64>()
 }

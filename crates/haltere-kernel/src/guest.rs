@@ -9,7 +9,7 @@ use crate::tc;
 use haltere_plan::fabric::{Totals, write_down};
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
-use haltere_wire::namespace::attach_discipline;
+use haltere_wire::namespace::attach_disciplines;
 use haltere_wire::{Calibrate, Control, Manner, Network, WireError, host_names, program};
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
@@ -298,10 +298,9 @@ impl Network for Device<'_> {
         text.extend(serde_json::to_vec(&fabric).map_err(|e| WireError::os("writing the fabric's plan", e))?);
         Device::tell(&text)?;
         for (queue, (_, words)) in kernel_queues(&self.plan.links).enumerate() {
-            let made = tc::parse(words).map_err(io::Error::other).and_then(|discipline| {
-                attach_discipline(&format!("q{queue}"), &discipline.kind, discipline.options, discipline.nested)
-            });
-            made.map_err(|e| WireError::os(format!("the queue discipline `{words}`"), e))?;
+            let made = tc::parse(words).map_err(io::Error::other);
+            let attached = made.and_then(|made| attach_disciplines(&format!("q{queue}"), &made));
+            attached.map_err(|e| WireError::os(format!("the queue discipline `{words}`"), e))?;
         }
         Ok(())
     }

@@ -2,21 +2,12 @@
 //!
 //! Source: `include/uapi/linux/pkt_sched.h` for attributes and structures; the manual pages tc-codel(8), tc-red(8), ..
 //! for words, units and defaults.
-//! Model: a word, a value if it takes one, and so on; most disciplines are a table of words.
-//! Known problems: disciplines whose classes are made by further commands (`htb`, `drr`, ..) and filters are refused.
+//! Model: a word, a value if it takes one, and so on; most disciplines are a table of words. Without filters a packet
+//! goes to the default class, so `htb` has that one only. After a `;` comes the discipline inside of it, or of `tbf`.
+//! Known problems: filters, and disciplines that need them (`drr`, `hfsc`, ..), are refused.
 
 use haltere_units::Rate;
-
-/// A discipline for the kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Discipline {
-    /// Its name, such as `fq_codel`.
-    pub kind: String,
-    /// The payload of its options; `None`: it takes none.
-    pub options: Option<Vec<u8>>,
-    /// The payload is a list of attributes, and not one structure.
-    pub nested: bool,
-}
+use haltere_wire::namespace::Discipline;
 
 /// The value that a word takes.
 #[derive(Debug, Clone, Copy)]
@@ -107,10 +98,36 @@ const TABLES: &[Table] = &[
 ];
 
 /// Those that take a structure.
-const OTHERS: &[&str] = &["pfifo", "bfifo", "pfifo_fast", "prio", "red", "choke", "sfb", "sfq", "tbf"];
+const OTHERS: &[&str] = &["pfifo", "bfifo", "pfifo_fast", "prio", "red", "choke", "sfb", "sfq", "tbf", "htb"];
 
-/// Reads the words after `tc qdisc add dev DEV root`. An error says what they must be.
-pub fn parse(text: &str) -> Result<Discipline, String> {
+/// `TC_H_ROOT`.
+const ROOT: u32 = u32::MAX;
+/// The discipline of the link, `1:`.
+const TOP: u32 = 1 << 16;
+/// Its class, `1:1`.
+const CLASS: u32 = TOP + 1;
+/// The discipline inside, `2:`.
+const INNER: u32 = 2 << 16;
+
+/// Reads the words after `tc qdisc add dev DEV root`, of `htb` those of its class, and after a `;` those of the
+/// discipline inside. Returned: what is made, in this order. An error says what the words must be.
+pub fn parse(text: &str) -> Result<Vec<Discipline>, String> {
+    let (outer, inner) = text.split_once(';').map_or((text, None), |(outer, inner)| (outer, Some(inner)));
+    let mut made = match outer.trim_start().strip_prefix("htb").filter(|rest| rest.is_empty() || rest.starts_with(' '))
+    {
+        Some(class) => htb(class)?,
+        None => vec![discipline(outer, ROOT, TOP)?],
+    };
+    if let Some(inner) = inner {
+        if !matches!(made[0].kind.as_str(), "htb" | "tbf") {
+            return Err("`htb` or `tbf`, where another discipline follows after `;`".into());
+        }
+        made.push(discipline(inner, CLASS, INNER)?);
+    }
+    Ok(made)
+}
+
+fn discipline(text: &str, parent: u32, handle: u32) -> Result<Discipline, String> {
     let mut words = Words(text.split_whitespace().collect::<Vec<_>>().into_iter());
     let known = || {
         let names: Vec<String> =
@@ -130,10 +147,11 @@ pub fn parse(text: &str) -> Result<Discipline, String> {
         ("sfb", _) => Some(sfb(&mut words)?),
         ("sfq", _) => Some(sfq(&mut words)?),
         ("tbf", _) => Some(tbf(&mut words)?),
+        ("htb", _) => return Err("before the `;`, if it is `htb`".into()),
         _ => return Err(known()),
     };
     let nested = !matches!(kind, "pfifo" | "bfifo" | "prio" | "sfq");
-    Ok(Discipline { kind: kind.into(), options, nested })
+    Ok(Discipline { parent, handle, is_class: false, kind: kind.into(), options, nested })
 }
 
 /// The words that are left.
@@ -373,6 +391,43 @@ fn sfq(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     Ok(structure(&all))
 }
 
+/// `struct tc_ratespec`: Ethernet, so that the kernel asks for no table.
+fn spec(rate: f64) -> Vec<u8> {
+    [&[0, 1, 0, 0, 0xff, 0xff, 0, 0][..], &(rate as u32).to_ne_bytes()].concat()
+}
+
+/// `htb` with one class: `struct tc_htb_glob`, whose default is that class, and `struct tc_htb_opt`.
+fn htb(words: &str) -> Result<Vec<Discipline>, String> {
+    // Of `tc`: what one tick of a kernel with high-resolution timers sends, and a full packet.
+    const BURST: f64 = 1600.0;
+    // Units of 64 ns.
+    const TICKS_PER_S: f64 = 1e9 / 64.0;
+    #[rustfmt::skip]
+    let table = [
+        ("rate", PerSecond, 0.0), ("ceil", PerSecond, 0.0), ("burst|buffer|maxburst", Size, BURST),
+        ("cburst|cbuffer|cmaxburst", Size, BURST), ("quantum", Size, 0.0), ("prio", Number, 0.0),
+    ];
+    let mut words = Words(words.split_whitespace().collect::<Vec<_>>().into_iter());
+    let [rate, ceil, burst, cburst, quantum, prio] = words.all("htb", table, table.len())?;
+    if rate == 0.0 {
+        return Err("`htb` with `rate`".into());
+    }
+    let ceil = if ceil == 0.0 { rate } else { ceil };
+    let ticks = |bytes: f64, rate: f64| bytes / rate * TICKS_PER_S;
+    let mut class = [spec(rate), spec(ceil)].concat();
+    class.extend(structure(&[ticks(burst, rate), ticks(cburst, ceil), quantum, 0.0, prio]));
+    let global = structure(&[3.0, 10.0, 1.0, 0.0, 0.0]); // version, rate over quantum, default class
+    let part = |parent, handle, is_class, options| Discipline {
+        parent,
+        handle,
+        is_class,
+        kind: "htb".into(),
+        options: Some(options),
+        nested: true,
+    };
+    Ok(vec![part(ROOT, TOP, false, attribute(2, &global)), part(TOP, CLASS, true, attribute(1, &class))])
+}
+
 /// `struct tc_tbf_qopt` and the sizes of the buckets.
 fn tbf(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     #[rustfmt::skip]
@@ -386,10 +441,6 @@ fn tbf(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     }
     if rate == 0.0 || burst == 0.0 || limit == 0.0 || (peak > 0.0 && mtu == 0.0) {
         return Err("`tbf` with `rate`, `burst`, and `limit` or `latency`; `mtu` with `peakrate`".into());
-    }
-    /// `struct tc_ratespec`: Ethernet, so that the kernel asks for no table.
-    fn spec(rate: f64) -> Vec<u8> {
-        [&[0, 1, 0, 0, 0xff, 0xff, 0, 0][..], &(rate as u32).to_ne_bytes()].concat()
     }
     let mut parameters = [spec(rate), spec(peak)].concat();
     if peak == 0.0 {
@@ -408,23 +459,28 @@ fn tbf(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
+    fn only(text: &str) -> Discipline {
+        let [one] = <[Discipline; 1]>::try_from(parse(text).unwrap()).unwrap();
+        one
+    }
+
     #[test]
     fn words_become_attributes() {
-        let made = parse("codel limit 100 target 5ms ecn").unwrap();
+        let made = only("codel limit 100 target 5ms ecn");
         let expected = [[8u16, 2].map(u16::to_ne_bytes).concat(), 100u32.to_ne_bytes().to_vec()].concat();
         assert_eq!(made.kind, "codel");
         let options = made.options.unwrap();
         assert_eq!(options[..8], expected[..]);
         assert_eq!(options[12..16], 5000u32.to_ne_bytes());
         assert_eq!(options[20..24], 1u32.to_ne_bytes());
-        assert_eq!(parse("pfifo_fast").unwrap().options, None);
-        assert_eq!(parse("bfifo limit 32kb").unwrap().options, Some(32_768u32.to_ne_bytes().to_vec()));
+        assert_eq!(only("pfifo_fast").options, None);
+        assert_eq!(only("bfifo limit 32kb").options, Some(32_768u32.to_ne_bytes().to_vec()));
     }
 
     /// Attribute numbers, lengths and values are those of `include/uapi/linux/pkt_sched.h`.
     #[test]
     fn words_of_cake_dualpi2_and_prio_become_what_the_kernel_reads() {
-        let options = |text: &str| parse(text).unwrap().options.unwrap();
+        let options = |text: &str| only(text).options.unwrap();
         let rate = attribute(2, &1_250_000u64.to_ne_bytes());
         let rtt = [attribute(7, &20_000u32.to_ne_bytes()), attribute(8, &1000u32.to_ne_bytes())].concat();
         let flows = attribute(5, &4u32.to_ne_bytes());
@@ -433,7 +489,7 @@ mod tests {
         let made = options("dualpi2 target 15ms coupling_factor 2 alpha 0.16 any_ect");
         let rest = [attribute(10, &[2]), attribute(5, &41u32.to_ne_bytes()), attribute(14, &[3])].concat();
         assert_eq!(made, [target, rest].concat());
-        let prio = parse("prio bands 4 priomap 3 2 1 0 0 0 0 0 0 0 0 0 0 0 0 0").unwrap();
+        let prio = only("prio bands 4 priomap 3 2 1 0 0 0 0 0 0 0 0 0 0 0 0 0");
         assert_eq!((prio.nested, prio.options.unwrap()[..8].to_vec()), (false, vec![4, 0, 0, 0, 3, 2, 1, 0]));
         assert!(parse("prio bands 2").unwrap_err().starts_with("`prio` with 2 to 16 `bands`"));
         assert_eq!(
@@ -442,10 +498,26 @@ mod tests {
         );
     }
 
+    /// By hand: at 1.25 MB/s, 1600 bytes take 1280 us, which are 20,000 ticks of 64 ns; 15 kB at twice that 6144 us.
+    #[test]
+    fn htb_has_its_default_class_and_a_discipline_inside() {
+        let made = parse("htb rate 10mbit ceil 20mbit cburst 15k; fq_codel limit 100").unwrap();
+        let places: Vec<_> = made.iter().map(|one| (one.kind.as_str(), one.parent, one.handle, one.is_class)).collect();
+        assert_eq!(places, [("htb", ROOT, TOP, false), ("htb", TOP, CLASS, true), ("fq_codel", CLASS, INNER, false)]);
+        let class = made[1].options.as_ref().unwrap();
+        let words: Vec<u32> = class[4..].chunks(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect();
+        assert_eq!((words[2], words[5]), (1_250_000, 2_500_000));
+        assert_eq!(words[6..], [20_000, 96_000, 0, 0, 0]);
+    }
+
     #[test]
     fn what_is_not_known_is_told() {
         let told = |text: &str| parse(text).unwrap_err();
-        assert!(told("htb").starts_with("one of `codel`, `fq_codel`"), "{}", told("htb"));
+        assert!(told("drr").starts_with("one of `codel`, `fq_codel`"), "{}", told("drr"));
+        assert_eq!(told("htb burst 15k"), "`htb` with `rate`");
+        assert_eq!(told("codel; pfifo"), "`htb` or `tbf`, where another discipline follows after `;`");
+        assert!(told("htb rate 1mbit;").starts_with("one of `codel`"));
+        assert!(told("htb rate 1mbit; htb rate 1mbit").starts_with("before"));
         assert!(told("").starts_with("one of `codel`"));
         assert!(told("codel limits 3").starts_with("`codel` with words among `target`, `limit`"));
         assert_eq!(told("codel limit"), "written with a whole number after `limit`");
@@ -482,14 +554,14 @@ mod tests {
     fn what_is_left_out_of_sfb_is_as_tc_has_it() {
         let sent: [u32; 9] = [600_000, 60_000, 25, 20, 33, 3, 0, 10, 20];
         let bytes: Vec<u8> = sent.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let options = |text: &str| parse(text).unwrap().options.unwrap();
+        let options = |text: &str| only(text).options.unwrap();
         assert_eq!(options("sfb")[4..], bytes[..]);
         assert_eq!(options("sfb increment 0.0005 decrement 0.00005"), options("sfb"));
     }
 
     #[test]
     fn the_structures_have_the_kernels_sizes() {
-        let len = |text: &str| parse(text).unwrap().options.unwrap().len();
+        let len = |text: &str| only(text).options.unwrap().len();
         // Attributes: 4 bytes before each.
         assert_eq!(len("red limit 60kb min 5kb max 15kb avpkt 1000 burst 8 probability 0.02"), 4 + 16 + 4 + 256 + 8);
         assert_eq!(len("sfb"), 4 + 36);

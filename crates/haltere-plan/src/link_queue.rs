@@ -42,7 +42,7 @@ pub enum WorldQueue {
 pub struct KernelQueue {
     /// The discipline and its parameters, as `tc` takes them.
     pub tc: String,
-    /// A discipline of Haltere to compare: it is given the same packets at the same times. The link's time series then
+    /// A discipline of Haltere to compare. It gets the same packets at the same times. The link's time series then
     /// have `verdicts`, how many calls were compared, and `differ`, how many had another result. Left out: nothing is
     /// compared.
     #[serde(skip_serializing_if = "Option::is_none")]

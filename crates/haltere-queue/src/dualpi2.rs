@@ -66,8 +66,9 @@ haltere_units::params! {
         /// The share of the link that is guaranteed to classic packets while both queues have packets, from 0 to 1. The
         /// default is Linux's (tc-dualpi2(8)).
         pub classic_protection: Prob = Prob::of(0.1);
-        /// True: packets of flows that build the L4S queue wait in the classic queue instead (RFC 9957). The critical
-        /// delay is that from which on all are marked, `step` and `ramp` together, and the oldest packet's.
+        /// True: packets of flows that build the L4S queue wait in the classic queue instead (RFC 9957). Its
+        /// critical delay is `step` plus `ramp`, above which every packet is marked, and is compared with the oldest
+        /// packet's delay.
         pub queue_protection: bool = false;
     }
 }

@@ -33,9 +33,9 @@ haltere_units::params! {
         pub limit: Size = Size::Packets(1000);
         /// True: the three bands share one `limit`, as in ns-3. False: each has its own, as in Linux.
         pub shared_limit: bool = false;
-        /// Places that a band frees at a time after their packets were sent, at least 1. Linux's ring (since 4.16)
-        /// frees 16 at a time if it has at least 32 places. It also frees the rest at its end. So it drops before
-        /// `limit` is reached. A value above 1 needs a `limit` in packets that is not shared.
+        /// How many places a band frees at once, after their packets were sent; at least 1. Linux's ring (since 4.16)
+        /// frees 16 at once if it has at least 32 places, and the rest at its end. So it drops before `limit` is
+        /// reached. A value above 1 needs a `limit` in packets that is not shared.
         pub release_batch: u32 = 1, [at least 1];
     }
 }

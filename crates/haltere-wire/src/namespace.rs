@@ -295,12 +295,28 @@ pub fn add_neighbour(address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
     Netlink::open()?.add_neighbour(index_of(HOST_INTERFACE)?, address, mac)
 }
 
-/// Attaches a queue discipline of the kernel to an interface of the caller's namespace and sets the interface up. The
-/// payload of the discipline's options is as the kernel takes it: a list of attributes if it is nested, else one
-/// structure.
-pub fn attach_discipline(interface: &str, kind: &str, options: Option<Vec<u8>>, nested: bool) -> io::Result<()> {
+/// A queue discipline of the kernel, or a class of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discipline {
+    /// The handle of what it is in.
+    pub parent: u32,
+    /// Its own handle.
+    pub handle: u32,
+    /// It is a class of the discipline `parent`.
+    pub is_class: bool,
+    /// Its name, such as `fq_codel`.
+    pub kind: String,
+    /// The payload of its options, as the kernel takes it; `None`: it takes none.
+    pub options: Option<Vec<u8>>,
+    /// That payload is a list of attributes, not one structure.
+    pub nested: bool,
+}
+
+/// Attaches queue disciplines and classes, in this order, to an interface of the caller's namespace, and sets the
+/// interface up.
+pub fn attach_disciplines(interface: &str, made: &[Discipline]) -> io::Result<()> {
     let (netlink, index) = (Netlink::open()?, index_of(interface)?);
-    netlink.set_discipline(index, kind, options, nested)?;
+    made.iter().try_for_each(|one| netlink.add_discipline(index, one))?;
     netlink.up(index)
 }
 

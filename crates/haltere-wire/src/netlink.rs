@@ -1,6 +1,7 @@
 //! What the wire asks of the kernel's routing netlink: veth pairs, addresses, neighbours, routes.
 //! Source: rtnetlink(7). One request, one acknowledgement; no dump is ever parsed.
 
+use crate::namespace::Discipline;
 use netlink_packet_core::{
     DefaultNla, NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload,
@@ -12,7 +13,7 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
-use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use netlink_packet_route::tc::{TcAttribute, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -153,15 +154,18 @@ impl Netlink {
         }
         self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
-    /// Attaches a queue discipline to an interface. The payload of its options is as the kernel takes it.
-    pub fn set_discipline(&self, index: u32, kind: &str, options: Option<Vec<u8>>, nested: bool) -> io::Result<()> {
+    /// Attaches a queue discipline to an interface, or adds a class to one.
+    pub fn add_discipline(&self, index: u32, made: &Discipline) -> io::Result<()> {
         const TCA_OPTIONS: u16 = 2;
         // Newer disciplines (`fq_pie`) insist on it.
-        let flag = if nested { NLA_F_NESTED } else { 0 };
+        let flag = if made.nested { NLA_F_NESTED } else { 0 };
         let mut message = TcMessage::with_index(index as i32);
-        message.header.parent = TcHandle::ROOT;
-        message.attributes = vec![TcAttribute::Kind(kind.into())];
+        (message.header.parent, message.header.handle) = (made.parent.into(), made.handle.into());
+        message.attributes = vec![TcAttribute::Kind(made.kind.clone())];
+        let options = made.options.clone();
         message.attributes.extend(options.map(|bytes| TcAttribute::Other(DefaultNla::new(TCA_OPTIONS | flag, bytes))));
-        self.request(RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_REPLACE)
+        let kind =
+            if made.is_class { RouteNetlinkMessage::NewTrafficClass } else { RouteNetlinkMessage::NewQueueDiscipline };
+        self.request(kind(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 }

@@ -217,7 +217,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.count_backlog(now);
         self.counters
     }
-    /// The warm-up ends: the counters until now. The peak is counted anew.
+    /// The warm-up ends: the counters until now. The peak is reset.
     pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
         let counters = self.counters(now);
         self.counters.peak_packets = self.waiting;

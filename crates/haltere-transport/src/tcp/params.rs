@@ -23,10 +23,10 @@ pub enum Offload {
     /// Single segments.
     #[default]
     Off,
-    /// Packets of up to 64 kB. Queues count each as one packet, lose it and mark it as one. So it is between Linux
-    /// hosts joined by virtual links (Mininet, containers), where nothing divides them.
+    /// Packets of up to 64 kB. A queue counts, drops and marks each as one packet. Linux hosts joined by virtual
+    /// links (Mininet, containers) send so, because nothing divides the packets.
     Packet,
-    /// As many segments at once. So it is behind a network card that divides what it is handed.
+    /// As many segments in one burst. A network card that divides large packets sends so.
     Burst,
 }
 

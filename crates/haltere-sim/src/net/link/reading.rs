@@ -36,7 +36,7 @@ impl SimLink {
             peak_packets: counters.peak_packets,
         }
     }
-    /// The warm-up ends: the counters until now. The peak is counted anew.
+    /// The warm-up ends: the counters until now. The peak is reset.
     pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
         let counters = self.record(now, pool);
         self.counters.peak_packets = self.waiting;

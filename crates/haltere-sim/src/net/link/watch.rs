@@ -136,7 +136,7 @@ impl SimLink {
         let watch = self.counters.signals.watch();
         watch.and_then(|watch| watch.depths.clone()).unwrap_or_default()
     }
-    /// Depths are counted anew.
+    /// Depths start again at zero.
     pub(super) fn restart_depths(&mut self) {
         if let Some(depths) = self.counters.signals.watch().and_then(|watch| watch.depths.as_mut()) {
             *depths = Depths::default();

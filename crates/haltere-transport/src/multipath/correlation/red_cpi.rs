@@ -21,7 +21,7 @@ pub enum Sampling {
     Visit,
     /// Each time the scheduler finds room on the path.
     Opportunity,
-    /// Each time the path's smoothed round-trip time is measured anew.
+    /// At each new measurement of the path's smoothed round-trip time.
     Measurement,
     /// Of every path at each multiple of `step`: the last smoothed round-trip time.
     Step,

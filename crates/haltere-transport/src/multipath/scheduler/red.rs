@@ -14,7 +14,7 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which paths carry.
+/// How the paths of a segment are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -39,8 +39,8 @@ pub enum Rule {
 /// Deviations: the chain of `module` begins with the first path. In the authors' module it begins with the first path
 /// of the least correlated pair, which is another one only if two later paths are the least correlated. If that module
 /// finds two paths with one local address, it takes them for correlated. This scheduler compares paths only, as the
-/// paper's text does. With `pairwise`, the faster of the two least correlated paths carries alone if even they reach
-/// phi. A correlator without coefficients (SBD) counts as 1 for a shared bottleneck, else as 0.
+/// paper's text does. With `pairwise`, if even the least correlated pair reaches phi, only the faster of the
+/// two carries. A correlator without coefficients (SBD) counts as 1 for a shared bottleneck, else as 0.
 ///
 /// Known problems: without a correlator, `module` sends on the first path only and `pairwise` is `redundant`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub struct Params {
     /// itself counts, too. The default is the source's (section 5.1).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub phi: f64,
-    /// Which paths carry.
+    /// How the paths of a segment are chosen.
     pub rule: Rule,
 }
 

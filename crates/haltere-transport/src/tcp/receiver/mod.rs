@@ -55,7 +55,7 @@ pub(crate) struct Disorder {
 }
 
 impl Disorder {
-    /// True if the stream has advanced since the last call: acknowledgements are counted anew.
+    /// True if the stream has advanced since the last call: the count of acknowledgements starts again.
     fn restart_count(&mut self, next: Offset) -> bool {
         core::mem::replace(&mut self.counted_at, next) != next
     }
