@@ -63,7 +63,9 @@ def build(
         if not re.fullmatch(r"[\w.+-]+", version):
             raise InputError(f"--version must be of letters, digits, `.`, `+`, `-` and `_`, got `{version}`")
         if not (source / "Cargo.toml").is_file():
-            raise InputError(f"--source must be the folder of the crate `{name}-proto`, got `{source}`, which has no `Cargo.toml`")
+            raise InputError(
+                f"--source must be the folder of the crate `{name}-proto`, got `{source}`, which has no `Cargo.toml`"
+            )
     elif version is not None and not re.fullmatch(r"\d+\.\d+\.\d+[\w.+-]*", version):
         raise InputError(f"--version must be three numbers with dots between, got `{version}`")
     if shutil.which("cargo") is None:
@@ -75,7 +77,9 @@ def build(
         manifest = copy / name / "Cargo.toml"
         if version is not None:
             where = f'path = "{source.resolve()}"' if source else f'version = "={version}"'
-            manifest.write_text(re.sub(r'^(proto = .*)version = "[^"]+"', rf"\1{where}", manifest.read_text(), flags=re.M))
+            manifest.write_text(
+                re.sub(r'^(proto = .*)version = "[^"]+"', rf"\1{where}", manifest.read_text(), flags=re.M)
+            )
             (copy / name / "Cargo.lock").unlink(missing_ok=True)
         chosen = version or known()[name]
         target = Path(env.get("HALTERE_STACKS_TARGET") or Path(folder) / "target")
