@@ -54,7 +54,10 @@ VARIANTS = tuple(
     }.items()
     for stack in of
 )  # fmt: skip
-QUICK = {"delays": (30,), "queues": ("drop tail", "FQ-CoDel"), "controls": ("cubic",), "seeds": 3}
+#: Ours as in Linux: the default is RFC 9438's.
+LINUX = Variant("tcp", "cubic-linux")
+PARAMETERS = {"cubic-linux": {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}}
+QUICK_DELAYS, QUICK_QUEUES, QUICK_SEEDS = (30,), ("drop tail", "FQ-CoDel"), 3
 LEFT_OUT = "all controls but CUBIC, CoDel and DualPI2, round-trip times of 20 and 160 ms; all but 3 seeds"
 
 #: By name of the variant, queue and delay: a metric's value for each seed.
@@ -65,14 +68,17 @@ def reproduce(options: Options) -> Outcome:
     """Runs the study and says which control of which stack is like ours."""
     variants = [one for one in VARIANTS if one.stack == "tcp" or not options.linux]
     if options.quick:
-        variants = [one for one in variants if one.control in QUICK["controls"]]
+        variants = [one for one in variants if one.control == "cubic"]
     needed(variants)
-    seeds = options.seeds or (QUICK["seeds"] if options.quick else None)
-    grid = [(queue, delay) for delay in (QUICK["delays"] if options.quick else DELAYS) for queue in QUEUES
-            if not options.quick or queue in QUICK["queues"]]  # fmt: skip
+    seeds = options.seeds or (QUICK_SEEDS if options.quick else None)
+    queues, delays = (QUICK_QUEUES, QUICK_DELAYS) if options.quick else (tuple(QUEUES), DELAYS)
+    grid = [(queue, delay) for delay in delays for queue in queues]
     results = {
         part: ran(options, part, planned(part, variants, grid), seeds) for part in ("alone", "transfer", "pair", "same")
     }
+    if not options.linux:
+        for part in ("alone", "transfer"):
+            results[f"{part}-linux"] = ran(options, part, planned(part, [LINUX], grid), seeds, f"{part}-linux")
     if quic := [one for one in variants if one.stack != "tcp" and one.control == "cubic"]:
         results["acks"] = ran(options, "acks", [acks(one, n) for one in quic for n in ACKS], seeds)
     return report(results, LEFT_OUT if options.quick else "")
@@ -93,7 +99,7 @@ def planned(part: str, variants: Sequence[Variant], grid: Sequence[tuple[str, in
     """Labels and changed values of the runs of a part."""
     for variant in variants:
         first = {
-            "traffic.main.congestion": variant.control,
+            "traffic.main.congestion": PARAMETERS.get(variant.control, variant.control),
             **({} if variant.stack == "tcp" else {"traffic.main.stack": variant.stack}),
         }
         if part == "same":
@@ -120,14 +126,14 @@ def acks(variant: Variant, n: int) -> Planned:
     }
 
 
-def ran(options: Options, part: str, runs: Any, seeds: int | None) -> Results:
+def ran(options: Options, part: str, runs: Any, seeds: int | None, into: str = "") -> Results:
     """The runs of a part."""
     base = Scenario.load(data(ID) / f"{part}.toml")
     labels, scenarios = [], []
     for label, values in runs:
         labels.append(label)
         scenarios.append(base.with_values(values))
-    return options.run(scenarios, labels, seeds=seeds, part=part, title=base.title)
+    return options.run(scenarios, labels, seeds=seeds, part=into or part, title=base.title)
 
 
 def cells(results: Results, metric: str) -> Cells:
@@ -155,8 +161,10 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
     )
     folder = results["pair"].directory.parent / "figures"
     document.add(share_table(shares(results["pair"])), figure(results["alone"], folder / "envelope"))
+    alone = alone_cells(results)
     document.add(
-        alone_table(results),
+        cubic_table(alone),
+        alone_table(alone),
         Heading("Published figures"),
         Text(_PUBLISHED),
         findings_table(found, ID, len(results["same"].seeds)),
@@ -180,7 +188,8 @@ def verdict(share: Mean) -> Judged:
 def share_table(all_shares: Cells) -> Table:
     """The share of each variant beside the same control of TCP, by queue and round-trip time."""
     keys = list(all_shares)
-    variants, queues, delays = (list(dict.fromkeys(key[n] for key in keys)) for n in range(3))
+    rows_of = list(dict.fromkeys((variant, delay) for variant, _, delay in keys))
+    queues = list(dict.fromkeys(queue for _, queue, _ in keys))
     means = {key: stats.mean(values) for key, values in all_shares.items()}
     judged = [verdict(means[key]) for key in keys]
     adjusted = stats.holm([1.0 if one.p is None else one.p for one in judged])
@@ -191,7 +200,7 @@ def share_table(all_shares: Cells) -> Table:
     }
     rows = [
         [variant, f"{2 * delay} ms", *(f"{means[variant, queue, delay].format(0)}{marks[variant, queue, delay]}" for queue in queues)]
-        for variant in variants for delay in delays
+        for variant, delay in rows_of
     ]  # fmt: skip
     note = f"†: outside of {LIKE[0]:g} to {LIKE[1]:g} % with its whole interval, after Holm's correction over all {len(keys)} cells."
     return Table(
@@ -207,19 +216,44 @@ def share_table(all_shares: Cells) -> Table:
 # -- alone ----------------------------------------------------------------------------------------------------------------
 
 
-def alone_table(results: Mapping[str, Results]) -> Table:
-    """A flow alone: goodput, mean wait in the queue, packets sent again, and the time of a transfer of 1 MB."""
-    shown = {"goodput.main": 1.0, "wait": 1.0, "sent_again.main": 100.0}
-    alone = {metric: cells(results["alone"], metric) for metric in shown}
-    took = cells(results["transfer"], "took.main")
+ALONE = {"goodput": "goodput.main", "wait": "wait", "again": "sent_again.main", "took": "took.main"}
+
+
+def alone_cells(results: Mapping[str, Results]) -> dict[str, Cells]:
+    """What is measured of a flow alone: goodput, mean wait in the queue, packets sent again, and the time of a transfer of 1 MB."""
+    out: dict[str, Cells] = {}
+    for name, metric in ALONE.items():
+        part = "transfer" if name == "took" else "alone"
+        out[name] = {
+            key: values
+            for one in (part, f"{part}-linux")
+            if one in results
+            for key, values in cells(results[one], metric).items()
+        }
+    return out
+
+
+def alone_table(alone: Mapping[str, Cells]) -> Table:
+    """A flow alone, each control."""
+    factors = {"again": 100.0}
     rows = [
-        [variant, queue, f"{2 * delay} ms",
-         *(stats.mean(alone[metric][variant, queue, delay]).scaled(factor).format(2) for metric, factor in shown.items()),
-         stats.mean(took[variant, queue, delay]).format(2)]
-        for variant, queue, delay in took
+        [name, queue, f"{2 * delay} ms", *(stats.mean(alone[one][name, queue, delay]).scaled(factors.get(one, 1.0)).format(2) for one in ALONE)]
+        for name, queue, delay in alone["took"]
     ]  # fmt: skip
     columns = ["control", "queue", "round trip", "goodput (Mbit/s)", "wait (ms)", "sent again (%)", "1 MB (s)"]
     return Table("alone", "A flow alone", columns, rows, left=3)
+
+
+def cubic_table(alone: Mapping[str, Cells]) -> Table:
+    """CUBIC of each stack alone, side by side."""
+    keys = [key for key in alone["took"] if ":cubic" in key[0]]
+    names, places = list(dict.fromkeys(key[0] for key in keys)), list(dict.fromkeys(key[1:] for key in keys))
+    rows = [
+        [queue, f"{2 * delay} ms", *(" / ".join(stats.mean(alone[one][name, queue, delay]).format(2) for one in ("goodput", "wait", "took")) for name in names)]
+        for queue, delay in places
+    ]  # fmt: skip
+    note = "Goodput in Mbit/s / mean wait in the queue in ms / time of a transfer of 1 MB in s. `cubic-linux` is ours with Linux's HyStart and Reno-friendly growth."
+    return Table("cubic", "CUBIC alone", ["queue", "round trip", *names], rows, note, left=len(names) + 2)
 
 
 def figure(alone: Results, stem: Path) -> Figure:
@@ -228,7 +262,8 @@ def figure(alone: Results, stem: Path) -> Figure:
     places = list(dict.fromkeys(key[1:] for key in goodput))
     variants = list(dict.fromkeys(key[0] for key in goodput))
     queues = len(dict.fromkeys(queue for queue, _ in places))
-    fig, panels = plot.panels(len(places), queues, height=0.6, row=2.0)
+    lowest = min(stats.mean(values).mean for values in goodput.values())
+    fig, panels = plot.panels(len(places), queues, height=0.8, row=2.0)
     markers = {"tcp": "o", "noq": "s", "quinn": "^"}
     colours = {control: f"C{n}" for n, control in enumerate(dict.fromkeys(name.split(":")[1] for name in variants))}
     with plot.style():
@@ -249,10 +284,11 @@ def figure(alone: Results, stem: Path) -> Figure:
                     ls="",
                     lw=1,
                 )
+            axes.set_ylim(lowest - 0.3, 19.5)
             axes.set_xlabel("wait (ms)")
             axes.set_ylabel("Mbit/s")
             plot.title(axes, f"{queue}, {2 * delay} ms")
-        panels[0].legend(fontsize=6)
+    plot.legend(fig, panels[0], 5)
     return plot.saved(
         fig,
         stem,
