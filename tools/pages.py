@@ -35,6 +35,7 @@ SAMPLE = {
     "iaas": "500ms",
     "last-mile": "2s",
     "mptcp-red": "5s",
+    "quic-conformance": "4s",
     "rafle": "100s",
 }
 #: The seeds of a study with Linux's TCP. For mptcp-red two kernels must be built: its page says how.

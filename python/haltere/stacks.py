@@ -49,11 +49,24 @@ def built() -> list[Stack]:
     return [Stack(file.parts[-3], file.parts[-2], file) for file in files]
 
 
-def build(name: str, version: str | None = None, env: Mapping[str, str] = os.environ) -> Stack:
-    """Builds a stack and keeps it under the cache folder. Crates come from the registry that cargo is set up for."""
+def build(
+    name: str, version: str | None = None, source: Path | None = None, env: Mapping[str, str] = os.environ
+) -> Stack:
+    """Builds a stack and keeps it under the cache folder. Crates come from the registry that cargo is set up for.
+
+    ``source``: the folder of the stack's own crate, instead of a version in the registry; ``version`` is then a name for it.
+    """
     if name not in known():
         raise unknown("stack", name, known())
-    if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+[\w.+-]*", version):
+    if source is not None:
+        version = version or "local"
+        if not re.fullmatch(r"[\w.+-]+", version):
+            raise InputError(f"--version must be of letters, digits, `.`, `+`, `-` and `_`, got `{version}`")
+        if not (source / "Cargo.toml").is_file():
+            raise InputError(
+                f"--source must be the folder of the crate `{name}-proto`, got `{source}`, which has no `Cargo.toml`"
+            )
+    elif version is not None and not re.fullmatch(r"\d+\.\d+\.\d+[\w.+-]*", version):
         raise InputError(f"--version must be three numbers with dots between, got `{version}`")
     if shutil.which("cargo") is None:
         raise InputError("stack: cargo must be installed to build one in Rust, got none in PATH; https://rustup.rs")
@@ -63,8 +76,9 @@ def build(name: str, version: str | None = None, env: Mapping[str, str] = os.env
         shutil.copytree(data.folder("stacks"), copy, ignore=shutil.ignore_patterns("target"))
         manifest = copy / name / "Cargo.toml"
         if version is not None:
+            where = f'path = "{source.resolve()}"' if source else f'version = "={version}"'
             manifest.write_text(
-                re.sub(r'^(proto = .*version = )"[^"]+"', rf'\1"={version}"', manifest.read_text(), flags=re.M)
+                re.sub(r'^(proto = .*)version = "[^"]+"', rf"\1{where}", manifest.read_text(), flags=re.M)
             )
             (copy / name / "Cargo.lock").unlink(missing_ok=True)
         chosen = version or known()[name]

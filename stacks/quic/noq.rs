@@ -55,7 +55,7 @@ pub fn info(of: &mut Connection) -> Info {
         cwnd: path.cwnd,
         srtt: path.rtt.as_nanos() as u64,
         mtu: u64::from(path.current_mtu),
-        packets_sent: path.sent_packets,
+        packets_sent: path.udp_tx.datagrams,
         packets_lost: path.lost_packets,
         bytes_lost: path.lost_bytes,
         congestion_events: path.congestion_events,
@@ -76,6 +76,7 @@ impl Controller for Watched {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         self.of.on_packet_sent(now, bytes, pn);
     }
+    #[cfg(cwnd_limited)]
     fn on_cwnd_limited(&mut self) {
         self.of.on_cwnd_limited();
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from conftest import called
 from haltere import Scenario, _core, stacks
 from haltere.errors import HaltereError, InputError
 
@@ -145,19 +148,19 @@ def test_captures_hold_the_payload(toy: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], stacks.Stack]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., stacks.Stack]:
     """Builds a stack into a cache of its own."""
     os.environ.setdefault("HALTERE_STACKS_TARGET", str(tmp_path_factory.mktemp("target")))
 
-    def build(name: str) -> stacks.Stack:
-        return stacks.build(name)
+    def build(name: str, version: str | None = None) -> stacks.Stack:
+        return stacks.build(name, version)
 
     return build
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["noq", "quinn"])
-def test_quic_runs_beside_tcp(name: str, library: Callable[[str], stacks.Stack]) -> None:
+def test_quic_runs_beside_tcp(name: str, library: Callable[..., stacks.Stack]) -> None:
     library(name)
     scenario = experiment(name, {"pairs": [1]})
     alone = flows(scenario)
@@ -165,6 +168,45 @@ def test_quic_runs_beside_tcp(name: str, library: Callable[[str], stacks.Stack])
     assert 8.5e6 < alone["goodput_bps"][0] < 10e6
     first, second = (_core.run(scenario, 1).digest() for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "stacks/faults").glob("*.toml")), ids=lambda file: file.stem)
+def test_the_smallest_experiments_of_faults_run(file: Path) -> None:
+    """With TCP in the place of the faulty stack."""
+    values = tomllib.loads(file.read_text())
+    for entry in values["traffic"]:
+        entry.pop("stack", None)
+    assert flows(Scenario.from_dict(values)._core)["received_bytes"][0] > 100_000
+
+
+def test_a_build_from_a_folder_needs_the_crate(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--source must be the folder of the crate `noq-proto`"):
+        stacks.build("noq", source=tmp_path)
+    with pytest.raises(InputError, match="--version must be of letters"):
+        stacks.build("noq", "a/b", source=tmp_path)
+
+
+@pytest.mark.slow
+def test_a_check_finds_both_faults_of_an_older_cubic(library: Callable[..., stacks.Stack], tmp_path: Path) -> None:
+    for version in ("1.0.0", "1.1.0"):
+        library("noq", version)
+    words = (
+        "--stack",
+        "noq@1.0.0",
+        "--base",
+        "noq@1.1.0",
+        "--control",
+        "cubic",
+        "--only",
+        "losses",
+        "--only",
+        "early_loss",
+    )
+    done = called("check", "window", *words, "--seeds", "2", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    rows = json.loads((tmp_path / "out" / "check.json").read_text())["rows"]
+    worse = {(row["case"], row["what"]) for row in rows if row["verdict"] == "worse"}
+    assert worse == {("losses", "took.main"), ("early_loss", "took.main")}
 
 
 def test_the_list_names_what_can_be_built() -> None:

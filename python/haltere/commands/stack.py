@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from .. import stacks
 from ._common import Commands, print_json
@@ -11,7 +12,7 @@ from ._common import Commands, print_json
 def add(to: Commands) -> None:
     """Adds to the command line."""
     inner = Commands(to.add("stack", _list), "stack ")
-    inner.add("build", _build)
+    inner.add("build", _build, source={"type": Path})
     inner.add("list", _list)
 
 
@@ -20,7 +21,7 @@ def _told(one: stacks.Stack) -> dict[str, str]:
 
 
 def _build(args: argparse.Namespace) -> int:
-    done = stacks.build(args.name, args.version)
+    done = stacks.build(args.name, args.version, args.source)
     if args.json:
         print_json(_told(done))
     else:

@@ -40,7 +40,8 @@ class Variant:
     @classmethod
     def of(cls, control: Any, stack: str | None) -> Variant:
         """Named after its parts."""
-        parts = [Path(stack).stem if stack else "", label(control) if control is not None else ""]
+        library = Path(stack).stem if stack and "/" in stack else stack
+        parts = [library or "", label(control) if control is not None else ""]
         return cls(" ".join(filter(None, parts)) or "as written", control, stack)
 
     def into(self, entry: Table) -> Table:
