@@ -240,18 +240,22 @@ impl SimLink {
         self.extras.as_ref().and_then(|extras| extras.varying.as_ref())
     }
 
-    /// A packet arrives at the queue.
+    /// The packet at that [place](Flights::place), of that length, arrives at the queue.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
-        if self.passes(now, packet.header.len) {
-            return self.pass(now, packet, pool);
+    pub fn arrive(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
+        if self.passes(now, len) {
+            return self.pass(now, (place, len), pool);
         }
-        self.enqueue(now, packet, pool)
+        self.enqueue(now, (place, len), pool)
     }
-    /// The packet goes through the discipline.
-    fn enqueue(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
+    /// The packet goes through the discipline, unless the line became free since something waited.
+    fn enqueue(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
         self.catch_up(now, pool);
+        if self.passes(now, len) {
+            return self.pass(now, (place, len), pool);
+        }
         self.arrived += 1;
+        let packet = pool.flights.take(place);
         if self.special {
             self.enqueue_special(now, packet, pool);
         } else {
@@ -279,14 +283,14 @@ impl SimLink {
     }
     /// The line takes the packet, which [passes](SimLink::passes), at once.
     #[inline(always)]
-    fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
+    fn pass(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
         let alone = self.is_clear(now);
         self.arrived += 1;
         self.occupy(now);
         if alone && self.is_plain() && !self.sends_ahead() {
-            return self.send_alone(now, packet, pool);
+            return self.send_alone(now, (place, len), pool);
         }
-        self.transmit(now, packet, pool);
+        self.transmit(now, (place, len), pool);
         if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
     /// True if all packets were delivered and none is likely to wait behind the next one. A packet that waits needs an
@@ -297,10 +301,11 @@ impl SimLink {
     }
     /// The packet is alone on the line. Its delivery is an event of its own, which does not come back to this link.
     #[inline(always)]
-    fn send_alone(&mut self, start: Time, packet: Packet, pool: &mut Pool) -> Next {
-        self.sent_bytes += u64::from(packet.header.len);
-        let due = self.serialise(start, packet.header.len);
-        Next::Delivery(due, pool.flights.place(due, packet))
+    fn send_alone(&mut self, start: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
+        self.sent_bytes += u64::from(len);
+        let due = self.serialise(start, len);
+        pool.flights.set_due(place, due);
+        Next::Delivery(due, place)
     }
     /// A free line becomes busy.
     #[inline(always)]
@@ -317,9 +322,10 @@ impl SimLink {
             }
         }
     }
-    /// The pending event is due. Returns the packet that is delivered now, if any, and what the link needs next.
+    /// The pending event is due. Returns the place of the packet that is delivered now, if any, and what the link needs
+    /// next.
     #[inline(always)]
-    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Packet>, Next) {
+    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<u32>, Next) {
         if now != self.scheduled {
             return (None, Next::Nothing); // an earlier event replaced it
         }
@@ -398,7 +404,11 @@ impl SimLink {
             let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
             match self.next_packet(start, pool) {
-                Some(packet) => self.transmit(start, packet, pool),
+                Some(packet) => {
+                    let len = packet.header.len;
+                    let place = pool.flights.place(Time::NEVER, packet);
+                    self.transmit(start, (place, len), pool);
+                }
                 None => self.idle = true,
             }
         }
@@ -408,7 +418,7 @@ impl SimLink {
     fn next_packet(&mut self, start: Time, pool: &mut Pool) -> Option<Packet> {
         if self.special { self.next_packet_special(start, pool) } else { self.dequeue(start, pool) }
     }
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         let Some(packet) = self.queue.dequeue(now, &mut fate) else {
@@ -421,17 +431,16 @@ impl SimLink {
         Some(packet)
     }
     #[inline(always)]
-    fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
-        self.sent_bytes += u64::from(packet.header.len);
+    fn transmit(&mut self, start: Time, (place, len): (u32, u32), pool: &mut Pool) {
+        self.sent_bytes += u64::from(len);
         if self.extras.is_some() {
-            return self.transmit_slow_path(start, packet, pool);
+            return self.transmit_slow_path(start, (place, len), pool);
         }
-        let due = self.serialise(start, packet.header.len);
+        pool.flights.set_due(place, self.serialise(start, len));
         if self.sends_ahead() {
-            let place = pool.flights.place(due, packet);
             pool.ahead.push(Ahead { from: self.index_ahead, place });
         } else {
-            pool.flights.push(&mut self.flight, due, packet);
+            pool.flights.join(&mut self.flight, place);
         }
     }
     /// The line takes the packet. Returns the time of its delivery.
@@ -440,9 +449,9 @@ impl SimLink {
         self.free_at += self.line.next(Bytes::new(u64::from(len)));
         self.free_at.max(start) + self.delay
     }
-    fn transmit_slow_path(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
+    fn transmit_slow_path(&mut self, start: Time, (place, len): (u32, u32), pool: &mut Pool) {
         let Some(extras) = &mut self.extras else { return };
-        let bytes = Bytes::new(u64::from(packet.header.len).max(extras.mpu));
+        let bytes = Bytes::new(u64::from(len).max(extras.mpu));
         let (end, delay) = match &mut extras.varying {
             None => {
                 self.free_at += self.line.next(bytes);
@@ -460,6 +469,7 @@ impl SimLink {
         let mut due = leaves + delay;
         if extras.losses.take([start, leaves, due], &mut extras.loss_rng) {
             extras.lost += 1;
+            let packet = pool.flights.take(place);
             pool.give(&packet);
             return;
         }
@@ -469,9 +479,10 @@ impl SimLink {
             extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
             due = extras.last_due;
         }
+        pool.flights.set_due(place, due);
         match &mut extras.impairments {
-            None => pool.flights.push(&mut self.flight, due, packet),
-            Some(impairments) => impairments.launch(&mut self.flight, due, packet, pool),
+            None => pool.flights.join(&mut self.flight, place),
+            Some(impairments) => impairments.launch(&mut self.flight, place, pool),
         }
     }
     /// The discipline, to change it.
