@@ -136,8 +136,8 @@ pub(crate) struct SimLink {
     /// When the line becomes or became free.
     free_at: Time,
     flight: Flight,
-    /// The longest packet that passes the discipline if that is empty: see [`Qdisc::passes`]. 0: none does. A link with
-    /// a device ring has 0.
+    /// The longest packet that passes the discipline if that is empty: see [`Qdisc::passes`]. 0: none does, or that is
+    /// not known. A link with a device ring has 0.
     passing: u32,
     delay: Dur,
     /// Packets in the discipline.
@@ -160,8 +160,12 @@ pub(crate) struct SimLink {
     sent_bytes: u64,
     /// The link's own index, if it sends packets ahead of time; else [`NOT_AHEAD`].
     index_ahead: u32,
-    /// A packet has waited here: packets arrive in bunches.
+    /// A packet has waited here: packets arrive in bunches. If the discipline has moods, packets count as bunched.
     bunched: bool,
+    /// Whether packets pass the discipline if that is empty depends on those that it had before.
+    moody: bool,
+    /// A dequeue of the empty discipline leaves no trace.
+    skips_empty: bool,
     extras: Option<Box<Extras>>,
     device: Option<Box<Device>>,
     queue: Queue<Packet>,
@@ -198,6 +202,8 @@ impl SimLink {
             sent_bytes: 0,
             index_ahead: NOT_AHEAD,
             bunched: false,
+            moody: false,
+            skips_empty: false,
             extras: is_extra.then(|| Box::new(extras)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
             queue,
@@ -224,6 +230,8 @@ impl SimLink {
         self.special |= self.varying().is_some_and(Line::has_limit);
         let simple = !self.special && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
+        self.moody = !matches!(self.queue, Queue::DropTail(_)) && passes(&LARGEST_PACKET);
+        self.bunched |= self.moody;
         // Mostly all packets pass, or none. Else the limit is found by bisection.
         self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
             LARGEST_PACKET * u32::from(passes(&1))
@@ -235,6 +243,7 @@ impl SimLink {
             }
             fits
         };
+        self.skips_empty = self.passing > 0;
     }
     fn varying(&self) -> Option<&Line> {
         self.extras.as_ref().and_then(|extras| extras.varying.as_ref())
@@ -251,6 +260,9 @@ impl SimLink {
     /// The packet goes through the discipline, unless the line became free since something waited.
     fn enqueue(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
         self.catch_up(now, pool);
+        if self.moody && self.waiting == 0 && self.queue.passes(LARGEST_PACKET) {
+            self.passing = LARGEST_PACKET;
+        }
         if self.passes(now, len) {
             return self.pass(now, (place, len), pool);
         }
@@ -275,6 +287,9 @@ impl SimLink {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         fate.count_arrival();
         self.queue.enqueue(now, packet, &mut fate);
+        if self.moody {
+            self.passing = 0;
+        }
     }
     /// True if a packet of `len` bytes finds the line free and nothing waiting at `time`, and passes the discipline.
     #[inline(always)]
@@ -385,7 +400,7 @@ impl SimLink {
     /// Carries out the dequeues up to `now`: one at each instant at which the line became free.
     #[inline(always)]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
-        if self.passing > 0 && self.waiting == 0 {
+        if self.skips_empty && self.waiting == 0 {
             self.idle |= self.free_at <= now;
         } else {
             self.drain_until(now, pool);
@@ -401,6 +416,10 @@ impl SimLink {
     #[inline(always)]
     fn transmit_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
+            if self.skips_empty && self.waiting == 0 {
+                self.idle = true;
+                return;
+            }
             let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
             match self.next_packet(start, pool) {
