@@ -229,8 +229,10 @@ impl SimLink {
         self.eager = reorders || withholds || self.queue.emits() == Emits::AtDequeue;
         self.special |= self.varying().is_some_and(Line::has_limit);
         let simple = !self.special && self.varying().is_none();
-        let passes = |len: &u32| simple && self.queue.passes(*len);
-        self.moody = !matches!(self.queue, Queue::DropTail(_)) && passes(&LARGEST_PACKET);
+        let has_moods = !matches!(self.queue, Queue::DropTail(_));
+        // A discipline with moods lets packets of any length pass, or none: it is asked again and again.
+        let passes = |len: &u32| simple && self.queue.passes(if has_moods { LARGEST_PACKET } else { *len });
+        self.moody = has_moods && passes(&LARGEST_PACKET);
         self.bunched |= self.moody;
         // Mostly all packets pass, or none. Else the limit is found by bisection.
         self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
