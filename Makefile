@@ -112,7 +112,7 @@ bench-all: setup ## The same with the long cases (a million flows)
 bench-ns3: ## ns-3 for `make bench`: Debian's source, optimised (once)
 	benches/ns3/get.sh "$$CARGO_TARGET_DIR/ns3"
 
-bench-check: need-cargo ## Instructions of a packet beside the committed count; fails beyond 3 %
+bench-check: need-cargo ## Instructions of a packet in five networks beside the committed counts; fails beyond 1 %
 	$(PYTHON) benches/instructions.py
 
 bench-controls: setup ## CPU time of a packet by congestion control and size

@@ -28,7 +28,7 @@ import measure
 import ns3
 import report
 import tuned
-from suite import CASES, SCENARIOS, Case
+from suite import CASES, SCENARIOS, Case, set_key
 
 EXAMPLE_PROGRAMS = ("scenario", "bare_loop", "dumbbell")
 
@@ -39,14 +39,6 @@ WORK = TARGET / "bench"
 EXAMPLES = TARGET / "release" / "examples"
 UNLIMITED_S = 24 * 3600.0
 OWN_NS3 = Path(os.environ.get("NS3_BUILD", TARGET / "ns3" / "build"))
-
-
-def set_key(table: Any, path: str, value: object) -> None:
-    """Sets the key at a dotted path such as `traffic[0].congestion`."""
-    *parents, last = path.replace("[", ".").replace("]", "").split(".")
-    for name in parents:
-        table = table[int(name)] if isinstance(table, list) else table.setdefault(name, {})
-    table[int(last) if isinstance(table, list) else last] = value
 
 
 def experiment(case: Case, traced: bool = False) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import costs
+import instructions
 from measure import Spread, ratios, slope
 
 REFERENCE: Mapping[str, tuple[int, int, int]] = {
@@ -260,9 +261,7 @@ def machine(results: dict[str, Any]) -> str:
         ["cases", "Haltere at commit", "date", "load average at the start"], rows
     )
     if max([m["load"], *(that["load"] for that in when.values() if that)]) > m["cores"] / 2:
-        text += (
-            "\n\nOther work kept this machine busy if the load was above half the cores. CPU times are then longer, and ratios vary more."
-        )
+        text += "\n\nOther work kept this machine busy if the load was above half the cores. CPU times are then longer, and ratios vary more."
     return text
 
 
@@ -348,7 +347,17 @@ packet-hops. Haltere's receivers acknowledge most second packets, so its pair is
 *Other loops* and *htsim* were measured elsewhere, on this class of machine, with 104, 65 and 16 packets of a flow in flight. In the last row the link
 holds less than one packet of each flow. A quarter of all packets are lost, and the flows depend on retransmission timeouts.
 
-{tuned}{tracing}{costs}## The same work
+{tuned}{tracing}{costs}## Instructions
+
+![Instructions of a pair in five networks, by change](images/performance-instructions.png)
+
+{instructions}
+
+Each line of `benches/instructions.csv` is a commit that changed a count on purpose. `make bench-check` counts again and fails if a network costs more than
+1 % above the last line. Counts do not depend on the load of the machine. Valgrind's callgrind counts a longer and a shorter run, and the difference
+leaves out the start. Some pairs need more packet-hops than others: a dumbbell has about five, the fat tree eight.
+
+## The same work
 
 Both programs run the same plan. Haltere reads the experiment file (`benches/scenarios`), draws round-trip times, starts, sizes and paths, and prints
 nodes, links and flows. ns-3 builds these (`benches/ns3/plan.cc`). Both have the same:
@@ -386,7 +395,7 @@ make bench-ns3     # once: ns-3 from Debian's source package, optimised
 make bench         # the usual cases; writes benches/results.json, this page and its figure
 make bench-all     # the long cases too: a million flows
 .venv/bin/python benches/bench.py run --only a,b     # some cases; then: benches/bench.py report
-make bench-check   # instructions of a pair of (b) compared with the committed count, under Valgrind's callgrind
+make bench-check   # instructions of a pair in five networks compared with the committed counts, under Valgrind's callgrind
 ```
 
 Without ns-3 the other programs run, and a message says how to get ns-3. Haltere is compiled with `cargo build --release` (the workspace's
@@ -417,9 +426,11 @@ def write(results: dict[str, Any], docs: Path) -> None:
         tuned=tuned(cases),
         tracing=tracing(cases),
         costs=costs.section(),
+        instructions=instructions.table(),
         builds=builds(results),
         machine=machine(results),
     )
     (docs / "performance.md").write_text(page)
+    instructions.figure(docs / "images" / "performance-instructions.png")
     if points:
         figure(points, docs / "images" / "performance-growth.png")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
@@ -68,6 +69,14 @@ def _shared(flows: int) -> Case:
     )
 
 
+def set_key(table: Any, path: str, value: object) -> None:
+    """Sets the key at a dotted path such as `traffic[0].congestion`."""
+    *parents, last = path.replace("[", ".").replace("]", "").split(".")
+    for name in parents:
+        table = table[int(name)] if isinstance(table, list) else table.setdefault(name, {})
+    table[int(last) if isinstance(table, list) else last] = value
+
+
 INCAST: Mapping[str, object] = {
     "duration": "100ms",
     "warmup": "1ms",
@@ -113,6 +122,8 @@ def _long(flows: int, gbit: int, rtt_ms: int, seconds: float, name: str = "") ->
     )
 
 
+LONG_10000 = _long(10_000, 10, 100, 4)
+
 CASES: tuple[Case, ...] = (
     Case("a", "AQM laboratory, 20 CUBIC pairs both ways, FQ-CoDel, 100 s", "aqm.toml", tuned=True),
     Case("b", "16 CUBIC flows, 1 Gbit/s, 10 ms, drop tail of 1 BDP, 10 s", "dumbbell.toml", tuned=True),
@@ -145,7 +156,7 @@ CASES: tuple[Case, ...] = (
     _short(MILLION, usual=False),
     _long(16, 1, 10, 10),
     _long(256, 10, 10, 1),
-    _long(10_000, 10, 100, 4),
+    LONG_10000,
     _long(10_000, 10, 10, 1, name="h-10000-10ms"),
     Case(
         "t",

@@ -12,6 +12,7 @@ BENCHES = Path(__file__).resolve().parents[2] / "benches"
 sys.path.insert(0, str(BENCHES))
 
 import bench  # noqa: E402
+import instructions  # noqa: E402
 import measure  # noqa: E402
 import report  # noqa: E402
 import suite  # noqa: E402
@@ -102,6 +103,19 @@ def test_permutations_must_take_the_same_paths_in_both_simulators() -> None:
 def test_memory_of_a_flow_is_what_came_after_the_start() -> None:
     run = {"peak_kb": 5000, "said": {"start_kb": 3000, "flows": 100}}
     assert report.flow_kib(run) == 20
+
+
+def test_the_history_of_instructions_has_every_network_in_every_line() -> None:
+    for line in instructions.history():
+        assert all(1000 < float(line[name]) < 100_000 for name in instructions.NETWORKS), line
+        assert line["rustc"].startswith("rustc ") and line["why"], line
+    assert f"{float(line['cake']):,.0f} |" in (BENCHES.parent / "docs" / "performance.md").read_text()
+
+
+@pytest.mark.parametrize("network", instructions.NETWORKS)
+def test_every_network_of_bench_check_is_an_experiment(network: str) -> None:
+    table = instructions.experiment(instructions.NETWORKS[network], 0.5)
+    assert haltere.Scenario.from_dict(table, network).to_dict()["duration"] == "500ms"
 
 
 @pytest.mark.parametrize("case", suite.CASES, ids=lambda case: case.id)

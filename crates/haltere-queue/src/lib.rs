@@ -393,9 +393,9 @@ pub trait Qdisc<P: Pkt> {
     fn emits(&self) -> Emits {
         Emits::Never
     }
-    /// True if no packet waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued
-    /// at one instant comes out as it went in and leaves no trace, and a dequeue of an empty queue leaves none either.
-    /// A world may then skip both.
+    /// True if no packet waits, and a packet of `len` bytes that is enqueued and dequeued at one instant comes out as it
+    /// went in and leaves no trace. A dequeue of an empty queue leaves none either. A world may then skip both. The answer
+    /// holds until the next packet is enqueued; of drop tail it holds whenever no packet waits.
     fn passes(&self, _len: u32) -> bool {
         false
     }

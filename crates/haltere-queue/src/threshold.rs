@@ -309,6 +309,12 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
             }
         }
     }
+    /// While it is calm, an empty queue stays calm: both thresholds are above 0.
+    #[inline]
+    fn passes(&self, len: u32) -> bool {
+        let simple = !self.params.per_destination && self.params.output_buffer == 0;
+        simple && self.store.is_empty() && !self.ports[0].congested && self.limit.fits(Backlog::default(), len)
+    }
     fn emits(&self) -> Emits {
         match (self.params.return_to_sender, self.measure) {
             (false, _) => Emits::Never,
@@ -502,6 +508,19 @@ mod tests {
         let params = Params { return_to_sender: true, mark: Some(true), ..Params::default() };
         let fate = congested(params, TestPkt::new(1, 1500).ecn(Ecn::Ect0));
         assert_eq!((fate.emitted_ids(), fate.marked_ids()), (alloc::vec![1], alloc::vec![1]));
+    }
+
+    #[test]
+    fn packets_pass_an_empty_queue_that_is_calm() {
+        let (mut q, mut fate) = queue(&hysteresis());
+        assert!(q.passes(1500));
+        (0..11).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
+        while q.dequeue(Time::ZERO, &mut fate).is_some() {}
+        assert!(!q.passes(1500), "the last packet met ten, and none has met fewer than eight since");
+        q.enqueue(Time::ZERO, TestPkt::new(11, 1500), &mut fate);
+        assert!(!q.passes(1500), "a packet waits");
+        q.dequeue(Time::ZERO, &mut fate);
+        assert!(q.passes(1500));
     }
 
     #[test]

@@ -201,14 +201,11 @@ impl<'a> Run<'a> {
         let index = target.index();
         match target.kind() {
             Kind::Link => {
-                if let Some(packet) = self.fabric.on_link(index) {
-                    self.receive_or_forward(packet);
+                if let Some(place) = self.fabric.on_link(index) {
+                    self.receive_or_forward(place);
                 }
             }
-            Kind::Delivery => {
-                let packet = self.fabric.pool.flights.take(index as u32);
-                self.receive_or_forward(packet);
-            }
+            Kind::Delivery => self.receive_or_forward(index as u32),
             Kind::Timer => match arrivals::slot(index) {
                 Some(slot) => self.spawned.on_timer(slot, index % 2, &mut self.fabric),
                 None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
@@ -231,18 +228,18 @@ impl<'a> Run<'a> {
             self.send_emitted();
         }
     }
-    /// A packet is at a node: an endpoint receives it, or it is forwarded.
+    /// The packet at that place is at a node: it is forwarded, or an endpoint receives it.
     #[inline(always)]
-    fn receive_or_forward(&mut self, packet: Packet) {
-        if self.fabric.has_arrived(&packet) {
-            let endpoint = packet.header.endpoint as usize;
-            if let Some(slot) = arrivals::slot(endpoint) {
-                return self.spawned.receive(slot, endpoint % 2, packet, &mut self.fabric);
-            }
-            self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric);
-        } else {
-            self.fabric.pass_on(packet);
+    fn receive_or_forward(&mut self, place: u32) {
+        if self.fabric.pass_on(place) {
+            return;
         }
+        let packet = self.fabric.pool.flights.take(place);
+        let endpoint = packet.header.endpoint as usize;
+        if let Some(slot) = arrivals::slot(endpoint) {
+            return self.spawned.receive(slot, endpoint % 2, packet, &mut self.fabric);
+        }
+        self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric);
     }
     /// Puts the packets that disciplines emitted on their paths.
     #[cold]
@@ -251,7 +248,8 @@ impl<'a> Run<'a> {
             match self.path_of_emitted(&packet) {
                 Some(cursor) => {
                     packet.header.cursor = cursor;
-                    self.receive_or_forward(packet);
+                    let place = self.fabric.pool.flights.place(Time::NEVER, packet);
+                    self.receive_or_forward(place);
                 }
                 None => self.fabric.pool.give(&packet),
             }

@@ -14,7 +14,7 @@ use haltere_plan::plan::{FlowPlan, MultipathPlan, PathPlan};
 use haltere_plan::record::{FlowRecord, PathSample, PingSample};
 use haltere_plan::rng::Rng;
 use haltere_transport::multipath::{Dss, Multipath as Connection};
-use haltere_transport::{Info, Role};
+use haltere_transport::{Info, Role, Segment};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use std::collections::VecDeque;
@@ -231,7 +231,9 @@ impl App for Multipath {
         let ports = (h.src_port, h.dst_port);
         let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
         let path = self.ports.iter().position(|p| of(p) == ports);
-        if let (Some(path), Some(segment)) = (path, fabric.pool.open_segment(&packet))
+        let mut segment = Segment::default();
+        if fabric.pool.open_segment(&packet, &mut segment)
+            && let Some(path) = path
             && let Some(dss) = self.sent[path][from].get(h.id)
         {
             self.ends[side].on_segment(fabric.now, path, &segment, h.marks.ecn(), &dss);

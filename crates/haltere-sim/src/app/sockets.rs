@@ -6,7 +6,7 @@ use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::rng::Rng;
-use haltere_transport::{Connection, Role};
+use haltere_transport::{Connection, Role, Segment};
 use haltere_units::outside::Origin;
 use haltere_units::{ParamError, Time};
 
@@ -111,7 +111,10 @@ pub(super) fn receive<'a>(
     let h = &packet.header;
     let mut ends = ends.map(|ends| &mut ends[side]);
     let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
-    if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(packet)) {
+    let mut segment = Segment::default();
+    if fabric.pool.open_segment(packet, &mut segment)
+        && let Some(end) = end
+    {
         end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
     }
 }

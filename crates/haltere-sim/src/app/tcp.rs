@@ -231,7 +231,10 @@ impl App for Tcp {
     }
     #[inline]
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let Some(segment) = fabric.pool.open_segment(&packet) else { return };
+        let mut segment = Segment::default();
+        if !fabric.pool.open_segment(&packet, &mut segment) {
+            return;
+        }
         let socket = &mut self.ends[side].socket;
         socket.on_segment(fabric.now, &segment, packet.header.marks.ecn());
         if side == SERVER {

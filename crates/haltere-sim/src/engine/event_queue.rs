@@ -71,8 +71,8 @@ pub struct EventQueue {
     nodes: Vec<Node>,
     /// The first node not in use.
     spare: u32,
-    /// Events in the buckets, `current` not counted.
-    in_wheel: usize,
+    /// All events: those in `current`, in the buckets and in `far`.
+    pending: usize,
     far: Heap,
     /// The time of its first event.
     far_at: u64,
@@ -99,7 +99,7 @@ impl Default for EventQueue {
             occupied: vec![0; (1 << BUCKETS.0) / 64],
             nodes: Vec::new(),
             spare: NIL,
-            in_wheel: 0,
+            pending: 0,
             far: Heap::default(),
             far_at: u64::MAX,
             seq: 0,
@@ -119,7 +119,7 @@ impl EventQueue {
     }
     /// The number of pending events.
     pub fn len(&self) -> usize {
-        self.current.len() + self.in_wheel + self.far.len()
+        self.pending
     }
     /// True when nothing is pending.
     pub fn is_empty(&self) -> bool {
@@ -130,12 +130,16 @@ impl EventQueue {
         self.peak
     }
     /// Adds an event for that time, after those that it has for it.
-    #[inline]
     pub fn push(&mut self, time: Time, target: Target) {
-        let entry = key(time.as_ns(), self.seq, target.0);
+        self.push_inlined(time, target);
+    }
+    /// The same, inlined for the events that every packet has.
+    #[inline(always)]
+    pub(crate) fn push_inlined(&mut self, time: Time, target: Target) {
+        self.insert(time.as_ns(), self.seq, target.0);
         self.seq = self.seq.wrapping_add(1);
-        self.insert(entry);
-        self.peak = self.peak.max(self.len());
+        self.pending += 1;
+        self.peak = self.peak.max(self.pending);
     }
     /// Takes the earliest event, if it is due at or before `until`.
     #[inline]
@@ -185,7 +189,6 @@ impl EventQueue {
         self.tick = tick;
         self.heads[bucket] = NIL;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
-        self.in_wheel -= 1;
         self.popped(time);
         Some((Time::from_ns(time), Target(target)))
     }
@@ -223,22 +226,33 @@ impl EventQueue {
     }
     #[inline(always)]
     fn popped(&mut self, time: u64) {
+        self.pending -= 1;
         self.until_review -= 1;
         if self.until_review == 0 {
             self.review(time);
         }
     }
     #[inline(always)]
-    fn insert(&mut self, entry: Key) {
-        let time = time_of(entry);
+    fn insert(&mut self, time: u64, seq: u32, target: u32) {
         let ahead = (time >> self.shift).saturating_sub(self.tick);
         if ahead == 0 || ahead >= self.heads.len() as u64 {
-            return self.insert_elsewhere(entry, ahead);
+            return self.insert_elsewhere(key(time, seq, target), ahead);
         }
         let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
-        self.heads[bucket] = self.keep(entry, self.heads[bucket]);
+        let head = &mut self.heads[bucket];
+        let at = self.spare;
+        match self.nodes.get_mut(at as usize) {
+            Some(place) => {
+                self.spare = place.next;
+                // Field by field: a node that is built elsewhere would be read back in larger pieces than it was
+                // written, which stalls.
+                (place.time, place.seq, place.target) = (time, seq, target);
+                place.next = *head;
+                *head = at;
+            }
+            None => *head = add(&mut self.nodes, Node { time, seq, target, next: *head }),
+        }
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
-        self.in_wheel += 1;
     }
     /// An event in the bucket that the clock has reached, or beyond the wheel.
     #[inline(never)]
@@ -251,23 +265,6 @@ impl EventQueue {
             self.beyond += 1;
             self.far_at = self.far_at.min(time_of(entry));
         }
-    }
-    #[inline(always)]
-    fn keep(&mut self, entry: Key, next: u32) -> u32 {
-        let at = self.spare;
-        let Some(place) = self.nodes.get_mut(at as usize) else { return self.keep_more(entry, next) };
-        self.spare = place.next;
-        // Field by field: a node that is built elsewhere would be read back in larger pieces than it was written, which
-        // stalls.
-        (place.time, place.seq, place.target) = (time_of(entry), (entry >> 32) as u32, entry as u32);
-        place.next = next;
-        at
-    }
-    #[cold]
-    #[inline(never)]
-    fn keep_more(&mut self, entry: Key, next: u32) -> u32 {
-        self.nodes.push(Node { time: time_of(entry), seq: (entry >> 32) as u32, target: entry as u32, next });
-        (self.nodes.len() - 1) as u32
     }
     /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the wheel if that
     /// is earlier.
@@ -284,8 +281,8 @@ impl EventQueue {
     /// The number of the next bucket that holds something.
     #[inline]
     fn next_bucket(&self) -> u64 {
-        if self.in_wheel == 0 {
-            return u64::MAX;
+        if self.pending == self.far.len() {
+            return u64::MAX; // `current` is empty
         }
         let mask = self.heads.len() - 1;
         let start = (self.tick + 1) as usize & mask;
@@ -299,7 +296,7 @@ impl EventQueue {
             word = (word + 1) % words;
             bits = self.occupied[word];
         }
-        unreachable!("{} events are in the wheel, but no bucket is occupied", self.in_wheel)
+        unreachable!("{} events are pending, but no bucket is occupied", self.pending)
     }
     /// Takes a bucket into `current`.
     #[inline]
@@ -314,7 +311,6 @@ impl EventQueue {
             node.next = self.spare;
             self.spare = at;
             at = next;
-            self.in_wheel -= 1;
             self.current.push(entry);
         }
         match self.current.len() {
@@ -354,13 +350,21 @@ impl EventQueue {
         self.occupied.clear();
         self.occupied.resize((1 << buckets) / 64, 0);
         self.nodes.clear();
-        (self.spare, self.in_wheel) = (NIL, 0);
+        self.spare = NIL;
         (self.shift, self.tick, self.prefetched) = (shift, now >> shift, 0);
         for entry in all {
-            self.insert(entry);
+            self.insert(time_of(entry), (entry >> 32) as u32, entry as u32);
         }
         self.beyond = 0; // those put back were counted before
     }
+}
+
+/// There were never as many nodes in use. Returns the number of the new one.
+#[cold]
+#[inline(never)]
+fn add(nodes: &mut Vec<Node>, node: Node) -> u32 {
+    nodes.push(node);
+    (nodes.len() - 1) as u32
 }
 
 #[cfg(test)]

@@ -67,33 +67,43 @@ impl Fabric {
             self.schedule(at, Kind::Timer, endpoint);
         }
     }
-    /// A packet that was sent or returned arrives at the next link of its path.
-    pub fn forward(&mut self, packet: Packet) {
-        self.pass_on(packet);
+    /// A packet that was sent arrives at the first link of its path.
+    pub fn forward(&mut self, mut packet: Packet) {
+        if packet.header.cursor as usize >= self.paths.len() {
+            self.take_detour(&mut packet.header);
+        }
+        let place = self.pool.flights.place(Time::NEVER, packet);
+        self.pass_on(place);
     }
-    /// The same, inlined for the path that every packet takes.
-    #[inline(always)]
-    pub fn pass_on(&mut self, mut packet: Packet) {
-        let Some(&id) = self.paths.get(packet.header.cursor as usize) else { return self.take_detour(packet) };
-        packet.header.cursor += 1;
-        let next = self.links[id as usize].arrive(self.now, packet, &mut self.pool);
-        self.schedule_next(id, next);
-    }
-    /// The same for the first hop of a packet whose path changes.
+    /// The path of a packet with that header changes: where it begins now.
     #[cold]
     #[inline(never)]
-    fn take_detour(&mut self, mut packet: Packet) {
-        packet.header.cursor = self.resolve(packet.header.cursor);
-        assert!((packet.header.cursor as usize) < self.paths.len(), "no path begins at {}", packet.header.cursor);
-        self.pass_on(packet);
+    fn take_detour(&mut self, header: &mut Header) {
+        header.cursor = self.resolve(header.cursor);
+        assert!((header.cursor as usize) < self.paths.len(), "no path begins at {}", header.cursor);
+    }
+    /// The packet at that [place](crate::net::flight::Flights::place) is at a node: it arrives at the next link of its
+    /// path. False if it has reached its host.
+    #[inline(always)]
+    pub fn pass_on(&mut self, place: u32) -> bool {
+        let header = &mut self.pool.flights.get_mut(place).0.header;
+        let id = self.paths[header.cursor as usize];
+        if id == DELIVER {
+            return false;
+        }
+        header.cursor += 1;
+        let len = header.len;
+        let next = self.links[id as usize].arrive(self.now, (place, len), &mut self.pool);
+        self.schedule_next(id, next);
+        true
     }
     /// Schedules what link `id` needs next.
     #[inline(always)]
     pub fn schedule_next(&mut self, id: u32, next: Next) {
         match next {
             Next::Nothing => {}
-            Next::Event(at) => self.schedule(at, Kind::Link, id as usize),
-            Next::Delivery(at, place) => self.schedule(at, Kind::Delivery, place as usize),
+            Next::Event(at) => self.events.push_inlined(at, Target::new(Kind::Link, id)),
+            Next::Delivery(at, place) => self.events.push_inlined(at, Target::new(Kind::Delivery, place)),
         }
     }
     /// Prefetches the two lines of a link that a packet touches.
@@ -103,14 +113,9 @@ impl Fabric {
         fetch(link);
         fetch(link.wrapping_add(LINE));
     }
-    /// True if the packet has reached its host.
-    #[inline]
-    pub fn has_arrived(&self, packet: &Packet) -> bool {
-        self.paths[packet.header.cursor as usize] == DELIVER
-    }
-    /// The event of a link is due. Returns the packet that it delivers, if any.
+    /// The event of a link is due. Returns the place of the packet that it delivers, if any.
     #[inline(always)]
-    pub fn on_link(&mut self, id: usize) -> Option<Packet> {
+    pub fn on_link(&mut self, id: usize) -> Option<u32> {
         let (packet, next) = self.links[id].on_event(self.now, &mut self.pool);
         self.schedule_next(id as u32, next);
         packet

@@ -1,6 +1,7 @@
 //! Packets in flight. One list holds those of all lines; the packets of one line are chained in order of departure.
 //!
-//! A place that a delivery frees is the next to be used. So the list has as many places as packets were ever in flight
+//! A packet keeps its place from link to link, unless it waits in a discipline. A place that it leaves is the next to be
+//! used. So the list has as many places as packets were ever in flight
 //! at once, and the few places that a short line uses stay in the cache, however many lines there are.
 //!
 //! ```text
@@ -69,12 +70,6 @@ impl<P> Default for Flights<P> {
 }
 
 impl<P: Copy> Flights<P> {
-    /// Adds the packet to the end of that flight. It is delivered at `due`.
-    #[inline(always)]
-    pub fn push(&mut self, flight: &mut Flight, due: Time, packet: P) {
-        let at = self.place(due, packet);
-        self.join(flight, at);
-    }
     /// Stores a packet that is in no line's flight. Returns its place.
     #[inline(always)]
     pub fn place(&mut self, due: Time, packet: P) -> u32 {
@@ -150,16 +145,14 @@ impl<P: Copy> Flights<P> {
     pub fn last_due(&self, flight: &Flight) -> Option<Time> {
         (flight.len > 0).then(|| self.places[flight.tail as usize].due)
     }
-    /// Removes the head of that flight, if it is delivered by `now`.
+    /// Removes the head of that flight, if it is delivered by `now`. The packet keeps its place, which is returned.
     #[inline(always)]
-    pub fn pop(&mut self, flight: &mut Flight, now: Time) -> Option<P> {
+    pub fn pop(&mut self, flight: &mut Flight, now: Time) -> Option<u32> {
         let at = flight.head;
-        let head = self.places.get(at as usize).filter(|head| head.due <= now)?;
-        let packet = head.packet;
-        flight.head = core::mem::replace(&mut self.next[at as usize], self.free);
-        self.free = at;
+        self.places.get(at as usize).filter(|head| head.due <= now)?;
+        flight.head = self.next[at as usize];
         flight.len -= 1;
-        Some(packet)
+        Some(at)
     }
 }
 
@@ -181,12 +174,14 @@ mod tests {
                 let (now, want) = (Time::from_ns(step as u64), &mut model[line]);
                 if push {
                     let due = Time::from_ns(step as u64 + late);
-                    flights.push(&mut lines[line], due, step as u16);
+                    let place = flights.place(due, step as u16);
+                    flights.join(&mut lines[line], place);
                     want.push_back((due, step as u16));
                 } else {
                     let due = want.front().is_some_and(|head| head.0 <= now);
                     let id = if due { want.pop_front().map(|head| head.1) } else { None };
-                    prop_assert_eq!(flights.pop(&mut lines[line], now), id);
+                    let place = flights.pop(&mut lines[line], now);
+                    prop_assert_eq!(place.map(|place| flights.take(place)), id);
                 }
                 prop_assert_eq!(flights.due(&lines[line]), model[line].front().map_or(Time::NEVER, |head| head.0));
                 prop_assert_eq!(flights.last_due(&lines[line]), model[line].back().map(|last| last.0));

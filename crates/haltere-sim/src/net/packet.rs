@@ -374,7 +374,11 @@ impl Pool {
     pub fn body(&self, packet: &Packet) -> Body {
         let (header, content) = (&packet.header, &packet.content);
         match header.protocol {
-            TCP => Body::Tcp(self.segment(packet)),
+            TCP => {
+                let mut segment = Segment::default();
+                self.read_segment(packet, &mut segment);
+                Body::Tcp(segment)
+            }
             UDP => {
                 let payload = u32::from(content.payload);
                 Body::Udp(Datagram { sent: content.sent(), seq: content.val, payload })
@@ -404,18 +408,13 @@ impl Pool {
         }
         Some(said)
     }
-    /// The segment that a TCP packet carries.
+    /// The segment that a TCP packet carries, written into `segment`, whose options are not set.
     #[inline(always)]
-    fn segment(&self, packet: &Packet) -> Segment {
+    fn read_segment(&self, packet: &Packet, segment: &mut Segment) {
         let (header, content) = (&packet.header, &packet.content);
-        let mut segment = Segment {
-            seq: content.seq,
-            ack: content.ack,
-            len: u32::from(content.payload),
-            window: content.window,
-            flags: Flags(u16::from(header.flags) | header.marks.high_flags()),
-            ..Segment::default()
-        };
+        (segment.seq, segment.ack, segment.window) = (content.seq, content.ack, content.window);
+        segment.len = u32::from(content.payload);
+        segment.flags = Flags(u16::from(header.flags) | header.marks.high_flags());
         if content.more & TIMESTAMPS != 0 {
             segment.timestamps = Some(Timestamps { val: content.val, ecr: content.ecr });
         }
@@ -425,14 +424,17 @@ impl Pool {
             (segment.window_scale, segment.sack_permitted) = (rare.window_scale, rare.sack_permitted);
             segment.ecn_counts = rare.ecn_counts;
         }
-        segment
     }
-    /// The packet has reached its receiver. Returns the segment that it carries, if it is TCP.
+    /// The packet has reached its receiver. Writes the segment that it carries into `segment`, whose options are not
+    /// set. False if it is not TCP.
     #[inline(always)]
-    pub fn open_segment(&mut self, packet: &Packet) -> Option<Segment> {
-        let segment = (packet.header.protocol == TCP).then(|| self.segment(packet));
+    pub fn open_segment(&mut self, packet: &Packet, segment: &mut Segment) -> bool {
+        let is_tcp = packet.header.protocol == TCP;
+        if is_tcp {
+            self.read_segment(packet, segment);
+        }
         self.give(packet);
-        segment
+        is_tcp
     }
     /// The packet has reached its receiver. Returns what it carries.
     #[inline]

@@ -12,9 +12,9 @@ impl SimLink {
     pub fn is_plain(&self) -> bool {
         self.extras.is_none()
     }
-    /// An empty line takes a packet without asking the discipline.
+    /// An empty line takes a packet without asking the discipline, whatever this had before.
     pub fn lets_pass(&self) -> bool {
-        self.passing > 0
+        self.passing > 0 && !self.moody
     }
     /// The discipline may emit packets.
     pub fn emits(&self) -> bool {

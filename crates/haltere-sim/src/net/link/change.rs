@@ -40,7 +40,7 @@ impl SimLink {
         };
         (extras.ordered, extras.last_due) = (true, extras.last_due.max(last));
         if let Some(line) = &extras.varying {
-            self.passing = 0;
+            (self.passing, self.moody, self.skips_empty) = (0, false, false);
             self.special |= line.has_limit();
         }
         if with_queue {
@@ -65,6 +65,9 @@ impl SimLink {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         for packet in moved {
             self.queue.enqueue(now, packet, &mut fate);
+        }
+        if self.moody {
+            self.passing = 0;
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::SimLink;
 use crate::net::flight::Flight;
-use crate::net::packet::{Packet, Pool};
+use crate::net::packet::Pool;
 use haltere_plan::link::Stream;
 use haltere_plan::plan::{Impairments, LinkPlan};
 use haltere_plan::rng::Rng;
@@ -40,19 +40,21 @@ impl ImpairedLine {
     pub fn reorders(&self) -> bool {
         self.reorder > 0.0
     }
-    /// The packet, which is due then if nothing else happens to it, joins the packets in flight.
-    pub fn launch(&mut self, flight: &mut Flight, due: Time, packet: Packet, pool: &mut Pool) {
+    /// The packet at that place, which is due then if nothing else happens to it, joins the packets in flight.
+    pub fn launch(&mut self, flight: &mut Flight, place: u32, pool: &mut Pool) {
+        let (&mut packet, due) = pool.flights.get_mut(place);
         let twice = self.duplicate > 0.0 && self.duplicate_rng.uniform() < self.duplicate;
         let copy = twice.then(|| pool.copy(&packet));
         if self.reorder > 0.0 && self.reorder_rng.uniform() < self.reorder {
-            let due = due.checked_add(self.reorder_by).unwrap_or(Time::NEVER);
-            pool.flights.push(&mut self.held_back, due, packet);
+            pool.flights.set_due(place, due.checked_add(self.reorder_by).unwrap_or(Time::NEVER));
+            pool.flights.join(&mut self.held_back, place);
         } else {
-            pool.flights.push(flight, due, packet);
+            pool.flights.join(flight, place);
         }
         if let Some(copy) = copy {
             self.duplicated += 1;
-            pool.flights.push(flight, due, copy);
+            let place = pool.flights.place(due, copy);
+            pool.flights.join(flight, place);
         }
     }
 }
@@ -62,9 +64,9 @@ impl SimLink {
     pub(super) fn impairments(&self) -> Option<&ImpairedLine> {
         self.extras.as_ref().and_then(|extras| extras.impairments.as_deref())
     }
-    /// The packet that was held back until `now`, if there is one.
+    /// The place of the packet that was held back until `now`, if there is one.
     #[cold]
-    pub(super) fn pop_held_back(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
+    pub(super) fn pop_held_back(&mut self, now: Time, pool: &mut Pool) -> Option<u32> {
         let impairments = self.extras.as_mut()?.impairments.as_mut()?;
         pool.flights.pop(&mut impairments.held_back, now)
     }

@@ -136,8 +136,8 @@ pub(crate) struct SimLink {
     /// When the line becomes or became free.
     free_at: Time,
     flight: Flight,
-    /// The longest packet that passes the discipline if that is empty: see [`Qdisc::passes`]. 0: none does. A link with
-    /// a device ring has 0.
+    /// The longest packet that passes the discipline if that is empty: see [`Qdisc::passes`]. 0: none does, or that is
+    /// not known. A link with a device ring has 0.
     passing: u32,
     delay: Dur,
     /// Packets in the discipline.
@@ -160,8 +160,12 @@ pub(crate) struct SimLink {
     sent_bytes: u64,
     /// The link's own index, if it sends packets ahead of time; else [`NOT_AHEAD`].
     index_ahead: u32,
-    /// A packet has waited here: packets arrive in bunches.
+    /// A packet has waited here: packets arrive in bunches. If the discipline has moods, packets count as bunched.
     bunched: bool,
+    /// Whether packets pass the discipline if that is empty depends on those that it had before.
+    moody: bool,
+    /// A dequeue of the empty discipline leaves no trace.
+    skips_empty: bool,
     extras: Option<Box<Extras>>,
     device: Option<Box<Device>>,
     queue: Queue<Packet>,
@@ -198,6 +202,8 @@ impl SimLink {
             sent_bytes: 0,
             index_ahead: NOT_AHEAD,
             bunched: false,
+            moody: false,
+            skips_empty: false,
             extras: is_extra.then(|| Box::new(extras)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
             queue,
@@ -223,7 +229,11 @@ impl SimLink {
         self.eager = reorders || withholds || self.queue.emits() == Emits::AtDequeue;
         self.special |= self.varying().is_some_and(Line::has_limit);
         let simple = !self.special && self.varying().is_none();
-        let passes = |len: &u32| simple && self.queue.passes(*len);
+        let has_moods = !matches!(self.queue, Queue::DropTail(_));
+        // A discipline with moods lets packets of any length pass, or none: it is asked again and again.
+        let passes = |len: &u32| simple && self.queue.passes(if has_moods { LARGEST_PACKET } else { *len });
+        self.moody = has_moods && passes(&LARGEST_PACKET);
+        self.bunched |= self.moody;
         // Mostly all packets pass, or none. Else the limit is found by bisection.
         self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
             LARGEST_PACKET * u32::from(passes(&1))
@@ -235,23 +245,31 @@ impl SimLink {
             }
             fits
         };
+        self.skips_empty = self.passing > 0;
     }
     fn varying(&self) -> Option<&Line> {
         self.extras.as_ref().and_then(|extras| extras.varying.as_ref())
     }
 
-    /// A packet arrives at the queue.
+    /// The packet at that [place](Flights::place), of that length, arrives at the queue.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
-        if self.passes(now, packet.header.len) {
-            return self.pass(now, packet, pool);
+    pub fn arrive(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
+        if self.passes(now, len) {
+            return self.pass(now, (place, len), pool);
         }
-        self.enqueue(now, packet, pool)
+        self.enqueue(now, (place, len), pool)
     }
-    /// The packet goes through the discipline.
-    fn enqueue(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
+    /// The packet goes through the discipline, unless the line became free since something waited.
+    fn enqueue(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
         self.catch_up(now, pool);
+        if self.moody && self.waiting == 0 && self.queue.passes(LARGEST_PACKET) {
+            self.passing = LARGEST_PACKET;
+        }
+        if self.passes(now, len) {
+            return self.pass(now, (place, len), pool);
+        }
         self.arrived += 1;
+        let packet = pool.flights.take(place);
         if self.special {
             self.enqueue_special(now, packet, pool);
         } else {
@@ -271,6 +289,9 @@ impl SimLink {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         fate.count_arrival();
         self.queue.enqueue(now, packet, &mut fate);
+        if self.moody {
+            self.passing = 0;
+        }
     }
     /// True if a packet of `len` bytes finds the line free and nothing waiting at `time`, and passes the discipline.
     #[inline(always)]
@@ -279,14 +300,14 @@ impl SimLink {
     }
     /// The line takes the packet, which [passes](SimLink::passes), at once.
     #[inline(always)]
-    fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
+    fn pass(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
         let alone = self.is_clear(now);
         self.arrived += 1;
         self.occupy(now);
         if alone && self.is_plain() && !self.sends_ahead() {
-            return self.send_alone(now, packet, pool);
+            return self.send_alone(now, (place, len), pool);
         }
-        self.transmit(now, packet, pool);
+        self.transmit(now, (place, len), pool);
         if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
     /// True if all packets were delivered and none is likely to wait behind the next one. A packet that waits needs an
@@ -297,10 +318,11 @@ impl SimLink {
     }
     /// The packet is alone on the line. Its delivery is an event of its own, which does not come back to this link.
     #[inline(always)]
-    fn send_alone(&mut self, start: Time, packet: Packet, pool: &mut Pool) -> Next {
-        self.sent_bytes += u64::from(packet.header.len);
-        let due = self.serialise(start, packet.header.len);
-        Next::Delivery(due, pool.flights.place(due, packet))
+    fn send_alone(&mut self, start: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
+        self.sent_bytes += u64::from(len);
+        let due = self.serialise(start, len);
+        pool.flights.set_due(place, due);
+        Next::Delivery(due, place)
     }
     /// A free line becomes busy.
     #[inline(always)]
@@ -317,9 +339,10 @@ impl SimLink {
             }
         }
     }
-    /// The pending event is due. Returns the packet that is delivered now, if any, and what the link needs next.
+    /// The pending event is due. Returns the place of the packet that is delivered now, if any, and what the link needs
+    /// next.
     #[inline(always)]
-    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Packet>, Next) {
+    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<u32>, Next) {
         if now != self.scheduled {
             return (None, Next::Nothing); // an earlier event replaced it
         }
@@ -379,7 +402,7 @@ impl SimLink {
     /// Carries out the dequeues up to `now`: one at each instant at which the line became free.
     #[inline(always)]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
-        if self.passing > 0 && self.waiting == 0 {
+        if self.skips_empty && self.waiting == 0 {
             self.idle |= self.free_at <= now;
         } else {
             self.drain_until(now, pool);
@@ -395,10 +418,18 @@ impl SimLink {
     #[inline(always)]
     fn transmit_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
+            if self.skips_empty && self.waiting == 0 {
+                self.idle = true;
+                return;
+            }
             let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
             match self.next_packet(start, pool) {
-                Some(packet) => self.transmit(start, packet, pool),
+                Some(packet) => {
+                    let len = packet.header.len;
+                    let place = pool.flights.place(Time::NEVER, packet);
+                    self.transmit(start, (place, len), pool);
+                }
                 None => self.idle = true,
             }
         }
@@ -408,7 +439,7 @@ impl SimLink {
     fn next_packet(&mut self, start: Time, pool: &mut Pool) -> Option<Packet> {
         if self.special { self.next_packet_special(start, pool) } else { self.dequeue(start, pool) }
     }
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         let Some(packet) = self.queue.dequeue(now, &mut fate) else {
@@ -421,17 +452,16 @@ impl SimLink {
         Some(packet)
     }
     #[inline(always)]
-    fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
-        self.sent_bytes += u64::from(packet.header.len);
+    fn transmit(&mut self, start: Time, (place, len): (u32, u32), pool: &mut Pool) {
+        self.sent_bytes += u64::from(len);
         if self.extras.is_some() {
-            return self.transmit_slow_path(start, packet, pool);
+            return self.transmit_slow_path(start, (place, len), pool);
         }
-        let due = self.serialise(start, packet.header.len);
+        pool.flights.set_due(place, self.serialise(start, len));
         if self.sends_ahead() {
-            let place = pool.flights.place(due, packet);
             pool.ahead.push(Ahead { from: self.index_ahead, place });
         } else {
-            pool.flights.push(&mut self.flight, due, packet);
+            pool.flights.join(&mut self.flight, place);
         }
     }
     /// The line takes the packet. Returns the time of its delivery.
@@ -440,9 +470,9 @@ impl SimLink {
         self.free_at += self.line.next(Bytes::new(u64::from(len)));
         self.free_at.max(start) + self.delay
     }
-    fn transmit_slow_path(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
+    fn transmit_slow_path(&mut self, start: Time, (place, len): (u32, u32), pool: &mut Pool) {
         let Some(extras) = &mut self.extras else { return };
-        let bytes = Bytes::new(u64::from(packet.header.len).max(extras.mpu));
+        let bytes = Bytes::new(u64::from(len).max(extras.mpu));
         let (end, delay) = match &mut extras.varying {
             None => {
                 self.free_at += self.line.next(bytes);
@@ -460,6 +490,7 @@ impl SimLink {
         let mut due = leaves + delay;
         if extras.losses.take([start, leaves, due], &mut extras.loss_rng) {
             extras.lost += 1;
+            let packet = pool.flights.take(place);
             pool.give(&packet);
             return;
         }
@@ -469,9 +500,10 @@ impl SimLink {
             extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
             due = extras.last_due;
         }
+        pool.flights.set_due(place, due);
         match &mut extras.impairments {
-            None => pool.flights.push(&mut self.flight, due, packet),
-            Some(impairments) => impairments.launch(&mut self.flight, due, packet, pool),
+            None => pool.flights.join(&mut self.flight, place),
+            Some(impairments) => impairments.launch(&mut self.flight, place, pool),
         }
     }
     /// The discipline, to change it.

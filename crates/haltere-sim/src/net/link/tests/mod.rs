@@ -122,19 +122,21 @@ fn lazy(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time) -> Outcom
         }
         // Which of the two comes first at one instant must not matter.
         let next = if event < step || event == step && event.as_ns().is_multiple_of(2) {
-            let (packet, next) = if delivery == event {
-                (alone.pop_front().map(|(_, place)| pool.flights.take(place)), Next::Nothing)
+            let (place, next) = if delivery == event {
+                (alone.pop_front().map(|(_, place)| place), Next::Nothing)
             } else {
                 pending.pop();
                 link.on_event(event, &mut pool)
             };
+            let packet = place.map(|place| pool.flights.take(place));
             delivered.extend(packet.map(|p| (event, p.header.id, p.header.marks.ecn())));
             next
         } else {
             match steps.next() {
                 Some(&(at, Step::Arrive(header))) => {
                     let packet = pool.take(header, &Body::Udp(Datagram { sent: Time::ZERO, seq: 0, payload: 1 }));
-                    link.arrive(at, packet, &mut pool)
+                    let (place, len) = (pool.flights.place(Time::NEVER, packet), packet.header.len);
+                    link.arrive(at, (place, len), &mut pool)
                 }
                 Some(&(at, Step::Read)) => {
                     readings.push(reading(&mut link, at, &mut pool));
