@@ -270,8 +270,7 @@ mod tests {
         // Two queues and two flows: with a fixed hash they share one in about half of the runs for good. Each period is
         // a new draw. Packets of a flow stay in order.
         let (mut parted, mut shared) = (0, 0);
-        let (mut q, mut fate) =
-            queue(&Params { flows: 2, perturb: Some(Dur::from_secs(1)), ..Params::default() });
+        let (mut q, mut fate) = queue(&Params { flows: 2, perturb: Some(Dur::from_secs(1)), ..Params::default() });
         for second in 0..200 {
             let now = Time::ZERO + Dur::from_secs(second);
             for id in 0..4 {

@@ -29,7 +29,12 @@ impl Config {
     pub fn new(rtt: Dur, packet_time: Dur) -> Config {
         let wanted = Dur::from_ns(rtt.as_ns() / 20);
         let target = wanted.max(Dur::from_ns(packet_time.as_ns() * 3 / 2));
-        Config { target, interval: (rtt + (target - wanted)).max(target * 2), packet_time, spared_packets: SPARED_PACKETS }
+        Config {
+            target,
+            interval: (rtt + (target - wanted)).max(target * 2),
+            packet_time,
+            spared_packets: SPARED_PACKETS,
+        }
     }
     /// True if a packet that waited so long waited too long.
     fn is_late(&self, sojourn: Dur) -> bool {

@@ -65,8 +65,12 @@ fn at_the_ingress_dropped_packets_take_the_shaper_too() {
 fn at_the_ingress_each_bulk_flow_keeps_two_packets() {
     // Eighteen flows of two packets each fill a shaper. Each packet waits 54 ms, as 36 take at 8 Mbit/s: that is not late.
     let drops = |ingress| {
-        let (mut q, mut fate) =
-            queue(&Params { bandwidth: Some(Rate::from_mbps(8)), ingress, isolation: Isolation::Flows, ..Params::default() });
+        let (mut q, mut fate) = queue(&Params {
+            bandwidth: Some(Rate::from_mbps(8)),
+            ingress,
+            isolation: Isolation::Flows,
+            ..Params::default()
+        });
         (0..36).for_each(|id| q.enqueue(us(0), TestPkt::new(id, 1500).flow(id as u16 % 18), &mut fate));
         for id in 36..1000 {
             let now = q.ready_at().unwrap();

@@ -326,7 +326,13 @@ mod tests {
     /// Sixteen flows of one host: a turn is a sixteenth of a packet.
     #[test]
     fn rounds_that_are_skipped_do_not_change_the_order() {
-        let rules = Rules { isolation: Isolation::TripleIsolate, ack_filter: AckFilter::Off, aged: false, ingress: None, seed: 1 };
+        let rules = Rules {
+            isolation: Isolation::TripleIsolate,
+            ack_filter: AckFilter::Off,
+            aged: false,
+            ingress: None,
+            seed: 1,
+        };
         let config = Config::new(Dur::from_ms(100), Dur::ZERO);
         let (mut tin, mut fate) = (Tin::new(rules, config, 1500, None), Recorder::new(1));
         for id in 0..1600 {
