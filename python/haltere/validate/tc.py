@@ -163,7 +163,7 @@ DISCIPLINES = {
          "buffer": ("burst", _bytes), "maxburst": ("burst", _bytes)},
     ),
     "fq": Discipline(
-        LIMIT | {"flow_limit": _packets, "maxrate": _rate, "quantum": _bytes, "initial_quantum": _bytes, "refill_delay": _time,
+        LIMIT | {"flow_limit": _count, "maxrate": _rate, "quantum": _bytes, "initial_quantum": _bytes, "refill_delay": _time,
                  "ce_threshold": _time, "orphan_mask": ("flows", lambda words, option: words.count(option) + 1)},
     ),
     "cake": Discipline(
