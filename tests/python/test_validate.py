@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("haltere")
 
 import validation_compact as compact
+from haltere import _core
 from haltere.validate import dynamics, load, measures, ours, translate, validate
 from haltere.validate.scenario import expand_flows, expand_transfers, normal
 from haltere.validate.tc import parse_qdisc, queue_of_classes
@@ -56,10 +57,12 @@ def test_units_are_those_of_tc() -> None:
         ("cake unlimited ingress", {"kind": "cake", "ingress": True}),
         ("sfq limit 50 perturb 10", {"kind": "sfq", "limit": "50p", "perturb": "10240ms"}),
         ("sfq limit 50 perturb 0", {"kind": "sfq", "limit": "50p"}),
+        ("fq flow_limit 30", {"kind": "fq", "flow_limit": 30}),
     ],
 )  # fmt: skip
 def test_the_text_of_a_discipline_becomes_its_parameters(text: str, expected: dict[str, Any]) -> None:
     assert parse_qdisc(text).as_dict() == expected
+    _core.Scenario.from_json(json.dumps(translate.translate(case(qdisc=text), 1)))  # the simulator has these parameters
 
 
 def test_pfifo_fast_takes_the_device_queue_length_and_frees_its_ring_in_batches() -> None:
