@@ -43,8 +43,8 @@ haltere_units::params! {
     /// Deviations: two are Linux's: a sparse flow counts for its host once it is a bulk flow, and an empty flow is kept
     /// until its COBALT state is at rest. Square roots are exact. `limit` counts packet lengths; Linux counts buffer
     /// memory. `overhead` is added to the length with the link's framing. Only an acknowledgement without data makes an
-    /// older one redundant; in Linux a segment with data does, too. `nat`, `wash`, `ingress`, `autorate-ingress`,
-    /// `precedence` and `diffserv8` are left out.
+    /// older one redundant; in Linux a segment with data does, too. `nat`, `wash`, `autorate-ingress`, `precedence`
+    /// and `diffserv8` are left out.
     ///
     /// Known problems: in the kernel world and in captures packets do not show their acknowledgement numbers, so the
     /// ACK filter does nothing there.
@@ -71,6 +71,10 @@ haltere_units::params! {
         /// the second late packet of a queue that was never late is dropped or marked at once, later ones after an
         /// interval.
         pub aged: bool = false;
+        /// True: the shaper is behind the bottleneck, at the receiver's end (tc-cake(8)). What is dropped came over the
+        /// link, so the shaper and the flow's turn count it; even then a packet follows after one and a half of its
+        /// times. COBALT leaves each bulk flow two packets.
+        pub ingress: bool = false;
         /// Packet or byte limit of all queues together, above 0. Left out: what the rate carries in four times `rtt`,
         /// and 4 MiB at least; without a rate 15 MB (Linux's `memlimit`).
         pub limit: Option<Size> = None;
@@ -141,8 +145,9 @@ pub struct Cake<P> {
     limit: Bound,
     tins: Vec<Tin<P>>,
     total: Backlog,
-    /// When the next packet may leave.
+    /// When the next packet may leave, by all that counts and, at the latest, by what left.
     time_next: Time,
+    failsafe_next: Time,
     /// Whose turn it is without a shaper.
     turn: usize,
 }
@@ -156,8 +161,14 @@ impl<P: Pkt> Cake<P> {
         haltere_units::refuse!(params.rtt < Dur::from_us(1), params.rtt, "at least 1us");
         let in_rtts = |rate: Rate| (rate.bytes_in(params.rtt * 4)).as_u64().max(LEAST_LIMIT);
         let usual = Size::Bytes(params.bandwidth.map_or(UNSHAPED_LIMIT, in_rtts));
-        let rules =
-            Rules { isolation: params.isolation, ack_filter: params.ack_filter, aged: params.aged, seed: link.seed };
+        let lengths = Lengths { overhead: params.overhead, mpu: params.mpu, framing: params.framing };
+        let rules = Rules {
+            isolation: params.isolation,
+            ack_filter: params.ack_filter,
+            aged: params.aged,
+            ingress: params.ingress.then_some(lengths),
+            seed: link.seed,
+        };
         let tin = |&part| {
             let rate = params.bandwidth.map(|rate| part_of(rate, part));
             let packet_time = rate.map_or(Dur::ZERO, |rate| rate.time_for(Bytes::new(link.packet.as_u64())));
@@ -166,11 +177,12 @@ impl<P: Pkt> Cake<P> {
         Ok(Cake {
             bandwidth: params.bandwidth,
             diffserv: params.diffserv,
-            lengths: Lengths { overhead: params.overhead, mpu: params.mpu, framing: params.framing },
+            lengths,
             limit: Bound::new(link.resolve(params.limit.unwrap_or(usual)))?,
             tins: params.diffserv.tins().iter().map(tin).collect(),
             total: Backlog::default(),
             time_next: Time::ZERO,
+            failsafe_next: Time::ZERO,
             turn: 0,
         })
     }
@@ -182,6 +194,7 @@ impl<P: Pkt> Cake<P> {
             let longest = |(at, tin): (usize, &Tin<P>)| tin.longest().map(|(bytes, id)| (bytes, at, id));
             let Some((_, at, id)) = self.tins.iter().enumerate().filter_map(longest).max() else { return };
             self.tins[at].drop_oldest(id, now, fate);
+            self.charge_dropped(at, now);
             self.count();
         }
     }
@@ -222,28 +235,49 @@ impl<P: Pkt> Cake<P> {
     #[inline]
     fn charge(&mut self, at: usize, now: Time, len: u32) {
         let len = self.lengths.on_link(len);
-        let tin = &mut self.tins[at];
-        tin.charge(len);
-        tin.deficit -= i64::from(len);
-        if let (Some(whole), Some(rate)) = (self.bandwidth, tin.rate) {
-            let taken = time_for(rate, len);
-            tin.time_next = if tin.time_next < now { tin.time_next + taken } else { tin.time_next.max(now + taken) };
-            self.time_next += time_for(whole, len);
+        self.tins[at].charge(len);
+        let taken = self.advance(at, now, len);
+        self.failsafe_next += taken + taken / 2;
+    }
+    /// So do the packets that a tin dropped, if they came over the link.
+    #[inline]
+    fn charge_dropped(&mut self, at: usize, now: Time) {
+        let len = self.tins[at].take_dropped();
+        if len > 0 {
+            self.advance(at, now, len);
         }
+    }
+    /// Gives the time that so many bytes take on the link.
+    fn advance(&mut self, at: usize, now: Time, len: u32) -> Dur {
+        let tin = &mut self.tins[at];
+        tin.deficit -= i64::from(len);
+        let (Some(whole), Some(rate)) = (self.bandwidth, tin.rate) else { return Dur::ZERO };
+        let taken = time_for(rate, len);
+        tin.time_next = if tin.time_next < now { tin.time_next + taken } else { tin.time_next.max(now + taken) };
+        let taken = time_for(whole, len);
+        self.time_next += taken;
+        taken
+    }
+    /// When the next packet may leave.
+    #[inline]
+    fn next(&self) -> Time {
+        self.time_next.min(self.failsafe_next)
     }
 }
 
 impl<P: Pkt> Qdisc<P> for Cake<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        if self.total.packets == 0 {
-            self.time_next = self.time_next.max(now);
+        if self.total.packets == 0 && self.time_next < now {
+            (self.time_next, self.failsafe_next) = (now, now);
         }
-        let tin = &mut self.tins[self.diffserv.tin_of(pkt.dscp())];
+        let at = self.diffserv.tin_of(pkt.dscp());
+        let tin = &mut self.tins[at];
         if tin.backlog.packets == 0 {
             tin.time_next = tin.time_next.max(now);
         }
         tin.enqueue(now, pkt, fate);
+        self.charge_dropped(at, now);
         self.count();
         if self.limit.is_exceeded(self.total) {
             self.make_room(now, fate);
@@ -251,11 +285,12 @@ impl<P: Pkt> Qdisc<P> for Cake<P> {
     }
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
-        if self.bandwidth.is_some() && now < self.time_next {
+        if self.bandwidth.is_some() && now < self.next() {
             return None;
         }
         let at = self.pick(now)?;
         let pkt = self.tins[at].dequeue(now, fate)?;
+        self.charge_dropped(at, now);
         self.charge(at, now, pkt.len());
         self.count();
         Some(pkt)
@@ -266,7 +301,7 @@ impl<P: Pkt> Qdisc<P> for Cake<P> {
     }
     fn ready_at(&self) -> Option<Time> {
         self.bandwidth?;
-        Some(if self.total.packets == 0 { Time::NEVER } else { self.time_next })
+        Some(if self.total.packets == 0 { Time::NEVER } else { self.next() })
     }
     fn probe(&self, row: &mut Probe) {
         let (sparse, bulk) =

@@ -21,7 +21,8 @@ haltere_units::params! {
     /// last class.
     ///
     /// Known problems: a flow waits for a turn of each other class. Within a class flows are not separated, unless by
-    /// `queue`.
+    /// `queue`. A packet that waits for its class's deficit is out of the class's queue, which so has room for one more;
+    /// Linux counts it.
     pub struct Params {
         /// The classes, at least one. A packet belongs to the first that it matches.
         pub classes: Vec<ClassParams> = alloc::vec![ClassParams::default()];

@@ -51,6 +51,10 @@ impl Hashed {
         }
         Ok(Hashed { queues: flows, quantum: quantum.as_u64() as i64, seed: link.seed })
     }
+    /// From now on another hash decides.
+    pub fn change(&mut self) {
+        self.seed = self.seed.wrapping_add(1);
+    }
     /// The queue of a packet: the upper half of its flow's hash, scaled to the number of queues.
     #[inline]
     pub fn queue_of(&self, pkt: &impl Pkt) -> u32 {

@@ -23,9 +23,8 @@ haltere_units::params! {
     ///
     /// Deviations: these are Linux's. The delay is the waiting time of the last packet sent, which RFC 8033 section 5.2
     /// allows; `dq_rate_estimator` gives the RFC's other way. The early drop uses the latest delay, the RFC's the one
-    /// of the last update. The burst allowance runs down with the time between departures, not with updates. Unlike in
-    /// Linux the probability stays at most 1, as in the RFC. A Linux kernel of 250 Hz has `tupdate = "20ms"` and
-    /// `first_update = "500ms"`.
+    /// of the last update. The burst allowance runs down with the time between departures, not with updates. A Linux
+    /// kernel of 250 Hz has `tupdate = "20ms"`, `first_update = "500ms"` and `max_probability = 256`.
     ///
     /// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
     pub struct Params: flattens {
@@ -66,6 +65,10 @@ haltere_units::params! {
         /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1), and
         /// Linux's `ecn_prob` (tc-fq_pie(8)).
         pub ecn_threshold: Prob = Prob::of(0.1);
+        /// The probability grows no further than this, from 1 to 256. The default is RFC 8033's (section 4.2). In Linux
+        /// 1 is 2^56 of a counter of 64 bits, so the highest value is 256. After some seconds of high delay p is then
+        /// above 1, and all packets over two in the queue are dropped until it is below 1 again.
+        pub max_probability: f64 = 1.0, [from 1 to 256];
         /// True: a packet's probability is scaled by its length over a full packet's.
         pub bytemode: bool = false;
     }
@@ -217,7 +220,7 @@ impl<P: Pkt> Pie<P> {
         if delay > HIGH_DELAY {
             step += MAX_STEP;
         }
-        vars.drop_prob = (vars.drop_prob + step).clamp(0.0, 1.0);
+        vars.drop_prob = (vars.drop_prob + step).clamp(0.0, self.params.controller.max_probability);
         // Linux: a delay of zero over a queue that is not empty shows only that it is short.
         if vars.qdelay.is_zero() && vars.qdelay_old.is_zero() && backlog == 0 {
             vars.drop_prob *= IDLE_DECAY;
@@ -368,6 +371,26 @@ mod tests {
     #[test]
     fn p_stays_from_zero_to_one() {
         assert_eq!((updated(0.0, 0, 15), updated(0.99, 300, 0)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_probability_above_one_takes_long_to_fall() {
+        // 100 updates at 400 ms over the target: 4 % each. Then 0.05 % each at 4 ms below it: after 7,000 all is still
+        // dropped.
+        let linux = with(Controller { max_probability: 256.0, ..Controller::default() });
+        let (mut q, mut fate) = pie(linux, 1.0, 415, 415);
+        for _ in 0..100 {
+            q.update();
+        }
+        near(q.vars.drop_prob, 5.0);
+        (q.vars.qdelay, q.vars.qdelay_old) = (Dur::from_ms(11), Dur::from_ms(11));
+        for _ in 0..7_000 {
+            q.update();
+        }
+        assert!((q.vars.drop_prob - 1.5).abs() < 1e-6);
+        fate.forced = alloc::vec![0.999];
+        arrive(&mut q, &mut fate, 10, Ecn::NotEct);
+        assert_eq!(fate.dropped_ids(), [10]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::hashed::Hashed;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use haltere_units::{Bytes, ParamError, Probe, Size, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
 
 haltere_units::params! {
     /// Fair queuing by a hash of the flow, without any other signal than a full queue.
@@ -15,9 +15,8 @@ haltere_units::params! {
     /// Source: McKenney 1990, with the deficit of Shreedhar and Varghese 1995.
     ///
     /// Deviations: these are Linux's. On overflow the longest queue in packets loses its newest packet, or its oldest
-    /// with `head_drop`. Of several longest queues it is the one whose length changed last. Unlike in Linux the hash is
-    /// not changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in each queue is left out;
-    /// `fq_codel` and `fq_pie` have signals of their own.
+    /// with `head_drop`. Of several longest queues it is the one whose length changed last. Linux's RED in each queue
+    /// is left out; `fq_codel` and `fq_pie` have signals of their own.
     ///
     /// Known problems: queues stay full. Flows whose hashes collide share one queue.
     pub struct Params {
@@ -31,6 +30,10 @@ haltere_units::params! {
         pub quantum: Option<Bytes> = None;
         /// True: a full queue loses its oldest packet instead of its newest.
         pub head_drop: bool = false;
+        /// How often the hash changes, above 0, so that flows do not share a queue for long. Left out: never. What waits
+        /// is hashed anew, one queue after the other, so a flow keeps its order but takes a new turn. A packet for which
+        /// its new queue has no room is lost.
+        pub perturb: Option<Dur> = None;
     }
 }
 
@@ -49,6 +52,8 @@ pub struct Sfq<P> {
     depth: u32,
     hashed: Hashed,
     head_drop: bool,
+    perturb: Option<Dur>,
+    perturb_at: Time,
     flows: Vec<Flow<P>>,
     /// The queues that have packets, in the order of their turns.
     turns: VecDeque<u32>,
@@ -61,6 +66,9 @@ impl<P: Pkt> Sfq<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         params.check()?;
+        if params.perturb == Some(Dur::ZERO) {
+            return Err(ParamError::new("perturb", "above 0", Dur::ZERO).hint("leave it out for a hash that stays"));
+        }
         let hashed = Hashed::new(params.flows, params.quantum, link)?;
         let flow = |_| Flow { store: Store::unbounded(), deficit: 0, changed: 0 };
         Ok(Sfq {
@@ -68,6 +76,8 @@ impl<P: Pkt> Sfq<P> {
             depth: params.depth,
             hashed,
             head_drop: params.head_drop,
+            perturb: params.perturb,
+            perturb_at: params.perturb.map_or(Time::NEVER, |period| Time::ZERO + period),
             flows: (0..params.flows).map(flow).collect(),
             turns: VecDeque::new(),
             changes: 0,
@@ -93,6 +103,48 @@ impl<P: Pkt> Sfq<P> {
         self.flows[id as usize].changed = self.changes;
     }
 
+    /// The hash changes: what waits goes to its new queue.
+    #[cold]
+    fn rehash(&mut self, now: Time, period: Dur, fate: &mut impl Fate<P>) {
+        while now >= self.perturb_at {
+            self.perturb_at += period;
+            self.hashed.change();
+        }
+        let mut waiting = Vec::new();
+        for id in core::mem::take(&mut self.turns) {
+            let store = &mut self.flows[id as usize].store;
+            waiting.extend(core::iter::from_fn(|| store.pop()));
+        }
+        for (came, pkt) in waiting {
+            let id = self.hashed.queue_of(&pkt);
+            if self.flows[id as usize].store.backlog().packets >= self.depth {
+                self.total.remove(pkt.len());
+                fate.dropped(pkt, DropReason::Overlimit);
+            } else {
+                self.append(id, came, pkt);
+                self.note_change(id);
+            }
+        }
+    }
+    #[inline]
+    fn perturb_when_due(&mut self, now: Time, fate: &mut impl Fate<P>) {
+        if let Some(period) = self.perturb
+            && now >= self.perturb_at
+        {
+            self.rehash(now, period, fate);
+        }
+    }
+    /// A queue that was empty takes its turn after all others.
+    #[inline]
+    fn append(&mut self, id: u32, came: Time, pkt: P) {
+        let flow = &mut self.flows[id as usize];
+        if flow.store.is_empty() {
+            flow.deficit = self.hashed.quantum;
+            self.turns.push_back(id);
+        }
+        flow.store.append(came, pkt);
+    }
+
     /// Takes a packet away from that queue.
     #[cold]
     fn drop_from(&mut self, id: u32, fate: &mut impl Fate<P>) {
@@ -111,15 +163,11 @@ impl<P: Pkt> Sfq<P> {
 impl<P: Pkt> Qdisc<P> for Sfq<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        self.perturb_when_due(now, fate);
         let id = self.hashed.queue_of(&pkt);
-        let flow = &mut self.flows[id as usize];
-        if flow.store.is_empty() {
-            flow.deficit = self.hashed.quantum;
-            self.turns.push_back(id);
-        }
         self.total.add(pkt.len());
-        flow.store.append(now, pkt);
-        if flow.store.backlog().packets > self.depth {
+        self.append(id, now, pkt);
+        if self.flows[id as usize].store.backlog().packets > self.depth {
             // Its length stays as it was.
             self.drop_from(id, fate);
         } else {
@@ -133,7 +181,8 @@ impl<P: Pkt> Qdisc<P> for Sfq<P> {
         }
     }
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        self.perturb_when_due(now, fate);
         loop {
             let id = *self.turns.front()?;
             let flow = &mut self.flows[id as usize];
@@ -214,6 +263,31 @@ mod tests {
             q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(flow), &mut fate);
         }
         assert_eq!(fate.dropped_ids(), [0], "with one packet each, the first in turn");
+    }
+
+    #[test]
+    fn flows_that_share_a_queue_part_when_the_hash_changes() {
+        // Two queues and two flows: with a fixed hash they share one in about half of the runs for good. Each period is
+        // a new draw. Packets of a flow stay in order.
+        let (mut parted, mut shared) = (0, 0);
+        let (mut q, mut fate) = queue(&Params { flows: 2, perturb: Some(Dur::from_secs(1)), ..Params::default() });
+        for second in 0..200 {
+            let now = Time::ZERO + Dur::from_secs(second);
+            for id in 0..4 {
+                q.enqueue(now, TestPkt::new(id, 1500).flow(id as u16 / 2), &mut fate);
+            }
+            let later = now + Dur::from_ms(1000);
+            let sent: Vec<u64> = core::iter::from_fn(|| q.dequeue(later, &mut fate)).map(|p| p.id).collect();
+            let place = |id| sent.iter().position(|&other| other == id).unwrap();
+            assert!(place(0) < place(1) && place(2) < place(3), "{sent:?}");
+            if [place(0), place(1)] == [0, 1] || [place(2), place(3)] == [0, 1] {
+                shared += 1;
+            } else {
+                parted += 1;
+            }
+        }
+        assert!((60..140).contains(&shared) && (60..140).contains(&parted), "{shared} and {parted}");
+        assert!(fate.dropped.is_empty() && q.backlog() == Backlog::default());
     }
 
     #[test]

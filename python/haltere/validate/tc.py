@@ -76,6 +76,12 @@ def _timer(words: Words, option: str) -> str:
     return duration(timer_period_ns(words.time_ns(option)))
 
 
+def _period(words: Words, option: str) -> str | None:
+    """Of a kernel timer, in whole seconds; none for 0."""
+    seconds = words.count(option)
+    return duration(timer_period_ns(seconds * 10**9)) if seconds else None
+
+
 def _part(of: int) -> Option:
     return lambda words, option: words.count(option) / of
 
@@ -107,7 +113,7 @@ def _read(words: Words, of: Discipline) -> dict[str, Any]:
             given = of.options[word]
             name, read = given if isinstance(given, tuple) else (word, given)
             value = read(words, word)
-            if name:
+            if value is not None:
                 params[name] = value
         elif word in of.flags:
             params |= of.flags[word]
@@ -121,9 +127,9 @@ ECN = _switch("ecn", "noecn")
 BYTEMODE = _switch("bytemode", "nobytemode")
 LIMIT: dict[str, Any] = {"limit": _packets}
 CODEL: dict[str, Any] = LIMIT | {"target": _time, "interval": _time, "ce_threshold": _time}
-#: tc-pie(8): alpha and beta are sixteenths; a kernel timer runs the update.
+#: tc-pie(8): alpha and beta are sixteenths; a kernel timer runs the update. The probability is a counter of 64 bits, in which 1 is 2^56.
 PIE: dict[str, Any] = LIMIT | {"target": _time, "tupdate": _timer, "alpha": _part(16), "beta": _part(16)}
-PIE_USUAL = {"tupdate": duration(timer_period_ns(15_000_000)), "first_update": FIRST_UPDATE}
+PIE_USUAL = {"tupdate": duration(timer_period_ns(15_000_000)), "first_update": FIRST_UPDATE, "max_probability": 256}
 FLOWS: dict[str, Any] = {"quantum": _bytes, "memory_limit": _bytes, "flows": _count}
 
 DISCIPLINES = {
@@ -143,7 +149,7 @@ DISCIPLINES = {
         {name: {name: True} for name in ("ecn", "harddrop", "nodrop")} | {"adaptive": {}, "adaptative": {}},
         {"probability": 0.02, "bandwidth": "10000000bit"},
     ),
-    "sfq": Discipline(LIMIT | {"depth": _count, "divisor": ("flows", _count), "quantum": _bytes, "perturb": ("", _count)}, {"headdrop": {"head_drop": True}}),
+    "sfq": Discipline(LIMIT | {"depth": _count, "divisor": ("flows", _count), "quantum": _bytes, "perturb": _period}, {"headdrop": {"head_drop": True}}),
     "choke": Discipline(
         LIMIT | {"min": _packets, "max": _packets, "burst": _count, "bandwidth": _rate, "probability": _probability}, ECN,
     ),
@@ -157,12 +163,13 @@ DISCIPLINES = {
          "buffer": ("burst", _bytes), "maxburst": ("burst", _bytes)},
     ),
     "fq": Discipline(
-        LIMIT | {"flow_limit": _packets, "maxrate": _rate, "quantum": _bytes, "initial_quantum": _bytes, "refill_delay": _time,
+        LIMIT | {"flow_limit": _count, "maxrate": _rate, "quantum": _bytes, "initial_quantum": _bytes, "refill_delay": _time,
                  "ce_threshold": _time, "orphan_mask": ("flows", lambda words, option: words.count(option) + 1)},
     ),
     "cake": Discipline(
         {"bandwidth": _rate, "rtt": _time, "memlimit": ("limit", _bytes), "overhead": _count, "mpu": _count},
-        {name: {} for name in ("unlimited", "nonat", "nowash", "split-gso", "noatm", "ingress", "egress")}
+        {name: {} for name in ("unlimited", "nonat", "nowash", "split-gso", "noatm")}
+        | {"ingress": {"ingress": True}, "egress": {"ingress": False}}
         | _values("isolation", "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
         | _values("diffserv", "besteffort", "diffserv3", "diffserv4")
         | _values("framing", "atm", "ptm")

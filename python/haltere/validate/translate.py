@@ -94,21 +94,12 @@ def _check_paths(s: Scenario) -> None:
             raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not supported")
 
 
-INEXACT = {
-    ("sfq", "perturb"): "`perturb` draws the hash anew, which may change the order of packets; here the hash stays",
-    ("cake", "ingress"): "`ingress` counts what is dropped as sent; here it does not count",
-}
-"""Options of a discipline that are accepted without effect."""
-
-
 def differences(s: Scenario) -> list[str]:
     """What the translation does not reproduce exactly."""
     found = []
     for key, text in (("netem_fwd", s.netem_fwd), ("netem_rev", s.netem_rev)):
         if s.rtt_ms and text and reorders(text, s.access_mbit):
             found.append(f"{key}: netem's jitter lets packets overtake each other, here they keep their order")
-    words = f"{s.qdisc} {s.qdisc_rev or ''}".split()
-    found += [f"{kind}: {said}" for (kind, option), said in INEXACT.items() if kind in words and option in words]
     if s.steps:
         found.append("steps: after an idle time the shaper lets one frame more through, here it does not")
     return found

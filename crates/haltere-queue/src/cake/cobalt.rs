@@ -8,7 +8,7 @@ use haltere_units::{Dur, Time};
 const INCREASE: f64 = 1.0 / 256.0;
 const DECREASE: f64 = 1.0 / 4096.0;
 /// A queue whose packets wait no longer than the transmission of this many full packets is not too long.
-const SPARED_PACKETS: u64 = 4;
+pub(super) const SPARED_PACKETS: u64 = 4;
 
 /// What the queues of a tin have in common.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,8 @@ pub(super) struct Config {
     pub interval: Dur,
     /// Time that a full packet takes; zero without a shaper.
     pub packet_time: Dur,
+    /// A delay of so many full packets is acceptable in any case.
+    pub spared_packets: u64,
 }
 
 impl Config {
@@ -27,11 +29,16 @@ impl Config {
     pub fn new(rtt: Dur, packet_time: Dur) -> Config {
         let wanted = Dur::from_ns(rtt.as_ns() / 20);
         let target = wanted.max(Dur::from_ns(packet_time.as_ns() * 3 / 2));
-        Config { target, interval: (rtt + (target - wanted)).max(target * 2), packet_time }
+        Config {
+            target,
+            interval: (rtt + (target - wanted)).max(target * 2),
+            packet_time,
+            spared_packets: SPARED_PACKETS,
+        }
     }
     /// True if a packet that waited so long waited too long.
     fn is_late(&self, sojourn: Dur) -> bool {
-        sojourn > self.target && sojourn > self.packet_time * SPARED_PACKETS
+        sojourn > self.target && sojourn > self.packet_time * self.spared_packets
     }
     fn gap(&self, count: u32) -> Dur {
         Dur::from_ns((self.interval.as_ns() as f64 / libm::sqrt(f64::from(count))) as u64)
@@ -139,7 +146,8 @@ mod tests {
     use crate::Ecn;
     use crate::testing::{Recorder, TestPkt};
 
-    const CONFIG: Config = Config { target: Dur::from_ms(5), interval: Dur::from_ms(100), packet_time: Dur::ZERO };
+    const CONFIG: Config =
+        Config { target: Dur::from_ms(5), interval: Dur::from_ms(100), packet_time: Dur::ZERO, spared_packets: 4 };
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Dur::from_ms(ms)

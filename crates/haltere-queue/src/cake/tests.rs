@@ -45,6 +45,43 @@ fn the_shaper_has_no_burst_and_counts_the_overhead() {
     assert_eq!((q.ready_at(), q.dequeue(us(9000), &mut fate)), (Some(Time::NEVER), None));
 }
 #[test]
+fn at_the_ingress_dropped_packets_take_the_shaper_too() {
+    // Room for two of five packets of 1.5 ms. The three drops take the shaper until 5 ms, but a packet may follow another
+    // after 2.25 ms.
+    let times = |ingress| {
+        let limit = Some(Size::Packets(2));
+        let (mut q, mut fate) =
+            queue(&Params { bandwidth: Some(Rate::from_mbps(8)), ingress, limit, ..Params::default() });
+        (0..5).for_each(|id| q.enqueue(us(500), TestPkt::new(id, 1500), &mut fate));
+        core::iter::from_fn(|| {
+            let at = q.ready_at().filter(|at| *at != Time::NEVER)?;
+            q.dequeue(at, &mut fate).map(|_| at.as_ns() / 1000)
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!((times(false), times(true)), (alloc::vec![500, 2000], alloc::vec![500, 2750]));
+}
+#[test]
+fn at_the_ingress_each_bulk_flow_keeps_two_packets() {
+    // Eighteen flows of two packets each fill a shaper. Each packet waits 54 ms, as 36 take at 8 Mbit/s: that is not late.
+    let drops = |ingress| {
+        let (mut q, mut fate) = queue(&Params {
+            bandwidth: Some(Rate::from_mbps(8)),
+            ingress,
+            isolation: Isolation::Flows,
+            ..Params::default()
+        });
+        (0..36).for_each(|id| q.enqueue(us(0), TestPkt::new(id, 1500).flow(id as u16 % 18), &mut fate));
+        for id in 36..1000 {
+            let now = q.ready_at().unwrap();
+            q.dequeue(now, &mut fate);
+            q.enqueue(now, TestPkt::new(id, 1500).flow(id as u16 % 18), &mut fate);
+        }
+        fate.dropped.len()
+    };
+    assert!(drops(false) > 10 && drops(true) == 0, "{} and {}", drops(false), drops(true));
+}
+#[test]
 fn without_a_bandwidth_no_packet_is_withheld() {
     let (mut q, mut fate) = queue(&Params::default());
     q.enqueue(us(0), TestPkt::new(0, 1500), &mut fate);

@@ -1,8 +1,9 @@
 //! One tin: a queue for each flow, served in turn.
 
 use super::ack_filter;
-use super::cobalt::{Cobalt, Config};
+use super::cobalt::{Cobalt, Config, SPARED_PACKETS};
 use super::isolation::{Hosts, Table};
+use super::link::Lengths;
 use super::{AckFilter, Isolation};
 use crate::hashed::Turns;
 use crate::{Backlog, DropReason, Fate, Pkt, Store};
@@ -39,12 +40,23 @@ struct Flow<P> {
     dst: u32,
 }
 
+/// What a queue gave when its turn came.
+enum Taken<P> {
+    Packet(P),
+    /// Its drops took the rest of its turn.
+    Turn,
+    /// It is empty.
+    Nothing,
+}
+
 /// What is the same for all tins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub isolation: Isolation,
     pub ack_filter: AckFilter,
     pub aged: bool,
+    /// The lengths at which drops count, if they do.
+    pub ingress: Option<Lengths>,
     pub seed: u64,
 }
 
@@ -73,6 +85,8 @@ pub(super) struct Tin<P> {
     pub sojourn: Dur,
     /// The queue of the last packet.
     served: u32,
+    /// Bytes on the link of the packets dropped since they were last taken.
+    dropped: u32,
 }
 
 impl<P: Pkt> Tin<P> {
@@ -102,7 +116,20 @@ impl<P: Pkt> Tin<P> {
             deficit: 0,
             sojourn: Dur::ZERO,
             served: 0,
+            dropped: 0,
         }
+    }
+    /// A packet of `len` bytes was dropped. Gives its bytes on the link, if they count.
+    #[cold]
+    fn count_dropped(&mut self, len: u32) -> u32 {
+        let bytes = self.rules.ingress.map_or(0, |lengths| lengths.on_link(len));
+        self.dropped += bytes;
+        bytes
+    }
+    /// Bytes on the link of the packets dropped since the last call.
+    #[inline]
+    pub fn take_dropped(&mut self) -> u32 {
+        core::mem::take(&mut self.dropped)
     }
 
     /// The turn of a flow: fewer bytes, the more bulk flows its busier host has. Counted in bytes times 2^16, so
@@ -142,6 +169,7 @@ impl<P: Pkt> Tin<P> {
         store.append(now, pkt);
         if let Some(lost) = redundant.and_then(|at| store.remove(at)) {
             self.backlog.remove(lost.len());
+            self.count_dropped(lost.len());
             fate.dropped(lost, DropReason::Overlimit);
         }
         match self.flows[id as usize].set {
@@ -180,9 +208,13 @@ impl<P: Pkt> Tin<P> {
                 }
                 continue;
             }
-            if let Some(pkt) = self.take(id, now, fate) {
-                self.served = id;
-                return Some(pkt);
+            match self.take(id, now, fate) {
+                Taken::Packet(pkt) => {
+                    self.served = id;
+                    return Some(pkt);
+                }
+                Taken::Turn => continue,
+                Taken::Nothing => {}
             }
             self.turns.pop();
             self.flows[id as usize].cobalt.on_empty(&self.config, now);
@@ -215,17 +247,26 @@ impl<P: Pkt> Tin<P> {
     }
     /// A packet of that flow that COBALT lets pass. The last one is never dropped.
     #[inline]
-    fn take(&mut self, id: u32, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
-        let flow = &mut self.flows[id as usize];
+    fn take(&mut self, id: u32, now: Time, fate: &mut impl Fate<P>) -> Taken<P> {
+        if self.rules.ingress.is_some() {
+            self.config.spared_packets = SPARED_PACKETS.max(2 * u64::from(self.bulk_flows));
+        }
         loop {
-            let (came, mut pkt) = flow.store.pop()?;
+            let flow = &mut self.flows[id as usize];
+            let Some((came, mut pkt)) = flow.store.pop() else { return Taken::Nothing };
             self.backlog.remove(pkt.len());
             self.sojourn = now.since(came);
             let drop = flow.cobalt.decide(&self.config, (now, self.sojourn), &mut pkt, fate);
             if !drop || flow.store.is_empty() {
-                return Some(pkt);
+                return Taken::Packet(pkt);
             }
+            let bytes = self.count_dropped(pkt.len());
             fate.dropped(pkt, DropReason::Congestion);
+            let flow = &mut self.flows[id as usize];
+            flow.deficit -= i64::from(bytes) << 16;
+            if flow.deficit <= 0 {
+                return Taken::Turn;
+            }
         }
     }
     /// The packet just taken took so many bytes on the link, of its flow's turn.
@@ -267,6 +308,7 @@ impl<P: Pkt> Tin<P> {
         if let Some((_, pkt)) = flow.store.pop() {
             self.backlog.remove(pkt.len());
             flow.cobalt.on_overflow(&self.config, now);
+            self.count_dropped(pkt.len());
             fate.dropped(pkt, DropReason::Overlimit);
         }
     }
@@ -284,7 +326,13 @@ mod tests {
     /// Sixteen flows of one host: a turn is a sixteenth of a packet.
     #[test]
     fn rounds_that_are_skipped_do_not_change_the_order() {
-        let rules = Rules { isolation: Isolation::TripleIsolate, ack_filter: AckFilter::Off, aged: false, seed: 1 };
+        let rules = Rules {
+            isolation: Isolation::TripleIsolate,
+            ack_filter: AckFilter::Off,
+            aged: false,
+            ingress: None,
+            seed: 1,
+        };
         let config = Config::new(Dur::from_ms(100), Dur::ZERO);
         let (mut tin, mut fate) = (Tin::new(rules, config, 1500, None), Recorder::new(1));
         for id in 0..1600 {

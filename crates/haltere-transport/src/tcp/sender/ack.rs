@@ -13,7 +13,7 @@ use super::outgoing::Turn;
 use super::scoreboard::{CE_COUNTED, EVER_RETRANS, RETRANS, SACKED, Sent};
 use super::timers::Timer;
 use crate::tcp::accurate_ecn::{Delivered, Report};
-use crate::tcp::time::or_zero;
+use crate::tcp::time::{Ms, or_zero};
 use haltere_congestion::{AckEvent, CongestionControl};
 use haltere_units::{Bytes, Dur};
 
@@ -195,7 +195,7 @@ impl Sender {
                 }
             }
             if !sent.has(SACKED) && self.sack.is_enabled() {
-                self.deliver(&sent, ack);
+                self.deliver(&sent, ack, ack.echo);
             }
             self.delivery.on_delivered(&sent, &mut ack.newest);
         }
@@ -216,12 +216,12 @@ impl Sender {
     }
 
     #[inline]
-    pub(crate) fn deliver(&mut self, sent: &Sent, ack: &mut AckSummary) {
+    pub(crate) fn deliver(&mut self, sent: &Sent, ack: &mut AckSummary, echo: Option<Ms>) {
         self.count_delivered(ack, u64::from(sent.len()), 1);
         if sent.has(CE_COUNTED) {
             ack.ce_counted += u64::from(sent.len());
         }
-        self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
+        self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()), echo);
     }
 
     /// Round-trip times of this acknowledgement. Gives the one for the control: of the segment delivered last.

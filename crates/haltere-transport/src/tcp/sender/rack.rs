@@ -1,8 +1,9 @@
 //! RACK: a segment is lost if one sent later has been delivered for a while.
 //! Source: RFC 8985 section 6. Deviations (Linux): the wait is zero also outside recovery once as many segments as the
 //! reordering degree are SACKed and no reordering was ever seen; a delivery faster by a microsecond than the least
-//! round trip, of a retransmitted segment, is not believed. The echoed timestamp is not asked: for a segment out of
-//! order it is that of an earlier one (RFC 7323 section 4.3), and a SACKed tail loss probe would never count.
+//! round trip, of a retransmitted segment, is not believed. The echoed timestamp counts for what is acknowledged in order
+//! only: for a SACKed segment it is that of an earlier one (RFC 7323 section 4.3), and a SACKed tail loss probe would
+//! never count.
 //! Model: lost if sent before the newest delivered segment and now >= sent + its RTT + window,
 //! window = min(steps * min_rtt / 4, srtt).
 //! Units: ns. Cost: O(1) for each segment that changes state, by the chain of transmissions of the scoreboard.
@@ -11,7 +12,7 @@
 use super::Sender;
 use super::episode::CaState;
 use super::scoreboard::{EVER_RETRANS, Sent, SentOrder};
-use crate::tcp::time::or_zero;
+use crate::tcp::time::{Ms, or_zero};
 use haltere_units::{Dur, Time};
 
 /// Recoveries for which a window widened by DSACK lasts (RFC 8985 section 6.2 step 4).
@@ -37,12 +38,14 @@ pub(crate) struct Rack {
 }
 
 impl Rack {
-    /// RFC 8985 section 6.2 steps 1 and 2: a segment was delivered.
+    /// RFC 8985 section 6.2 steps 1 and 2: a segment was delivered. `echo`: the timestamp that the peer had from it.
     #[inline]
-    pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time, min_rtt: Dur) {
+    pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time, min_rtt: Dur, echo: Option<Ms>) {
         let rtt = now.since(sent.sent_at);
-        if rtt.as_ns() / 1000 < min_rtt.as_ns() / 1000 && sent.has(EVER_RETRANS) {
-            return;
+        if sent.has(EVER_RETRANS)
+            && (rtt.as_ns() / 1000 < min_rtt.as_ns() / 1000 || echo.is_some_and(|echo| echo.is_before(sent.sent_at)))
+        {
+            return; // of the original, or of an earlier copy
         }
         self.advanced = true;
         self.rtt = rtt;

@@ -126,7 +126,7 @@ impl Sender {
             let first = ack.sacked_sent.map_or(before.sent_at, |(first, _)| first);
             ack.sacked_sent = Some((first, before.sent_at));
         }
-        self.deliver(&before, ack);
+        self.deliver(&before, ack, None);
         self.delivery.on_delivered(&before, &mut ack.newest);
         self.board.get_mut(index).flags |= SAMPLED;
         self.sack.highest = self.sack.highest.max(before.end());

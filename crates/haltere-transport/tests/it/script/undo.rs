@@ -108,6 +108,20 @@ fn a_spurious_timeout_is_taken_back_by_the_echo() {
 }
 
 #[test]
+fn originals_that_come_after_a_spurious_timeout_are_not_lost_again() {
+    // RFC 8985 section 6.2 step 2: the echo is older than the retransmission, so RACK learns nothing of that.
+    Script::new(Role::Client, "reno", |tcp| tcp.tlp = false).with_timestamps().established().run(
+        "0    app write endless
+         0    >  .  1:10001
+         300  >  .  1:1001
+         900  >  .  1:1001
+         1500 <  .  ack 1001 ecr 0
+         1500 >  .  10001:12001
+         1500 is undone 1 state Open recoveries 0 lost 0",
+    );
+}
+
+#[test]
 fn reordering_is_learned_from_an_undo() {
     // RFC 8985 section 6.2 step 3: a segment below the highest SACKed one, never repeated, arrives.
     Script::client("reno").established().run(
