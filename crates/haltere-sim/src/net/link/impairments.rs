@@ -20,8 +20,10 @@ pub(super) struct ImpairedLine {
     reorder: f64,
     reorder_by: Dur,
     pub reorder_rng: Rng,
-    /// Packets in flight that later ones overtake.
+    pub overtake: bool,
+    /// Packets in flight that later ones overtake, and when the last of them is delivered.
     pub held_back: Flight,
+    last_held: Time,
 }
 
 impl ImpairedLine {
@@ -33,26 +35,33 @@ impl ImpairedLine {
             reorder: impairments.reorder.as_f64(),
             reorder_by: impairments.reorder_by,
             reorder_rng: Stream::Reorder.rng(seed, &plan.name),
+            overtake: impairments.overtake,
             held_back: Flight::default(),
+            last_held: Time::ZERO,
         }
     }
     /// Later packets may overtake earlier ones.
     pub fn reorders(&self) -> bool {
-        self.reorder > 0.0
+        self.reorder > 0.0 || self.overtake
     }
     /// The packet, which is due then if nothing else happens to it, joins the packets in flight.
-    pub fn launch(&mut self, flight: &mut Flight, due: Time, packet: Packet, pool: &mut Pool) {
+    pub fn launch(&mut self, flight: &mut Flight, due: Time, overtaken: bool, packet: Packet, pool: &mut Pool) {
         let twice = self.duplicate > 0.0 && self.duplicate_rng.uniform() < self.duplicate;
         let copy = twice.then(|| pool.copy(&packet));
-        if self.reorder > 0.0 && self.reorder_rng.uniform() < self.reorder {
-            let due = due.checked_add(self.reorder_by).unwrap_or(Time::NEVER);
-            pool.flights.push(&mut self.held_back, due, packet);
-        } else {
-            pool.flights.push(flight, due, packet);
-        }
+        let held = self.reorder > 0.0 && self.reorder_rng.uniform() < self.reorder;
+        let late = if held { due.checked_add(self.reorder_by).unwrap_or(Time::NEVER) } else { due };
+        self.join(flight, late, held || overtaken, packet, pool);
         if let Some(copy) = copy {
             self.duplicated += 1;
-            pool.flights.push(flight, due, copy);
+            self.join(flight, due, overtaken, copy, pool);
+        }
+    }
+    fn join(&mut self, flight: &mut Flight, due: Time, held: bool, packet: Packet, pool: &mut Pool) {
+        if held {
+            self.last_held = self.last_held.max(due);
+            pool.flights.push(&mut self.held_back, self.last_held, packet);
+        } else {
+            pool.flights.push(flight, due, packet);
         }
     }
 }
