@@ -82,7 +82,7 @@ haltere_units::params! {
         /// Packets of an aggregate, from 1 to 64. 1: no aggregation.
         pub aggregate_packets: u32 = 64, [from 1 to 64];
         /// True: an aggregate takes packets until its transmission starts, as in ns-3 and in hardware that forms aggregates
-        /// itself. False: it is complete once the driver hands it over, as with Linux's `ath9k`. The first packets that
+        /// itself. False: it is complete once the driver passes it on, as with Linux's `ath9k`. The first packets that
         /// find an idle sender then leave alone.
         pub late: bool = false;
         /// Airtime that a station may have in its turn with `airtime`, above 0.
