@@ -291,6 +291,11 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     return {only: out[only]}
 
 
+def media() -> set[str]:
+    """The disciplines that are the line itself, such as `wifi`: a link with one of them has no rate."""
+    return {entry.name for entry in entries() if entry.schema.get("x-medium")}
+
+
 def _metrics() -> Mapping[str, Any]:
     from .analysis.metrics import METRICS  # with NumPy, which takes its time to load
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import called
-from haltere import InputError, _core
+from haltere import InputError, _core, catalogue
 from haltere.api import Scenario
 from haltere.characterize import characterize
 from haltere.characterize.measure import Cell, ellipse
@@ -17,7 +17,7 @@ from haltere.characterize.scenarios import cases, experiment
 from haltere.studies import Options
 
 
-@pytest.mark.parametrize("kind", [one for one in _core.names("queues") if one not in ("wifi", "cell", "docsis")])
+@pytest.mark.parametrize("kind", sorted(set(_core.names("queues")) - catalogue.media()))
 def test_every_discipline_can_be_put_into_every_scenario(kind: str) -> None:
     # What a discipline needs beside its kind is not ours to know: those of two parts stand for themselves.
     queue = {"kind": kind}

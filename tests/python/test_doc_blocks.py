@@ -20,7 +20,7 @@ import pytest
 
 import haltere as package
 from conftest import ROOT, SMALL, haltere
-from haltere import _core, cli
+from haltere import _core, catalogue, cli
 
 PAGES = [
     ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "paper").glob("*.md")),
@@ -157,7 +157,7 @@ def test_the_controls_and_queues_in_the_text_can_be_read(page: Path) -> None:
     for text, key in KEY_IN_TEXT.findall(BLOCK.sub("", page.read_text())):
         value = tomllib.loads(text)[key]
         link = {"rate": "10Mbit", "queue": value}
-        if isinstance(value, dict) and value["kind"] in ("wifi", "cell", "docsis"):
+        if isinstance(value, dict) and value["kind"] in catalogue.media():
             del link["rate"]  # the queue has it
         changes = {"traffic.0.congestion": value} if key == "congestion" else {"topology.dumbbell.bottleneck": link}
         package.Scenario.from_toml(SMALL).with_values(changes)

@@ -223,6 +223,17 @@ def test_a_specification_of_picoquic_becomes_a_link_and_two_flows(tmp_path: Path
     assert (main["bytes"], main["start"], main["congestion"]["kind"]) == ("8MB", "1s", "bbr3")
     assert background["congestion"]["kind"] == "cubic"
     assert "`c4`" in left_out and "media" in left_out
+    assert [step["rate"] for step in there["schedule"]] == ["5Mbit", "10Mbit"]
+    (tmp_path / "out.toml").unlink()
+    (tmp_path / "spec.txt").write_text(
+        "main_cc_algo: cubic\nmain_scenario_text: =b1:*1:397:10000000;\nnb_connections: 1\n"
+        "data_rate_in_gbps: 0.02\nlatency: 40000\njitter: 7000\nwifi_jitter: 1\nlink_scenario: wifi_fade\n"
+    )
+    there = link(imported("pico_sim", "spec.txt", folder=tmp_path)[0])
+    assert there["jitter"] == {"kind": "wifi", "mean": "7ms"}
+    assert [(step["at"], step.get("rate"), step["jitter"]["mean"]) for step in there["schedule"]] == [
+        ("0ns", None, "999us"), ("1s", "18Mbit", "12ms"), ("3s", "20Mbit", "999us")
+    ]  # fmt: skip
 
 
 def test_a_matrix_of_htsim_becomes_replayed_flows(tmp_path: Path) -> None:

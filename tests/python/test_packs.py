@@ -93,8 +93,8 @@ def test_c4_has_its_31_cases_and_interop_its_nine() -> None:
 def test_c4_is_read_as_its_specifications_say() -> None:
     case = next(case for case in find("c4").cases if case.name == "low_and_up")
     link = case.experiment(Variant("as written"))["topology"]["dumbbell"]["bottleneck"]
-    assert (link["rate"], link["delay"], link["queue"]["limit"]) == ("10Mbit", "50ms", "100kB")
-    assert [step["rate"] for step in link["schedule"]] == ["5Mbit", "10Mbit"]
+    # 80 ms at each of the rates.
+    assert (link["delay"], link["trace"]["rows"].split("\n")[1:]) == ("50ms", ["0,5Mbit,33", "2.5s,10Mbit,66"])
 
 
 def test_a_pack_runs_and_says_what_holds(tmp_path: Path) -> None:

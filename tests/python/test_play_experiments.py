@@ -145,7 +145,7 @@ CONTROLS = [
 @pytest.mark.parametrize("kind", QUEUES)
 def test_every_discipline_runs_and_shows_its_inner_state_with_units(kind: str) -> None:
     experiment = with_bottleneck(queue={"kind": kind})
-    if kind in ("wifi", "cell", "docsis"):
+    if kind in catalogue.media():
         del experiment["topology"]["dumbbell"]["bottleneck"]["rate"]
     _, samples = ran(experiment, 2)
     for queue, state in zip(samples["queues"], samples["state"]["queues"], strict=True):

@@ -49,6 +49,7 @@ pub use files::{open_regular, unreadable};
 pub use scenario::{ErrorKind, Point, Scenario, ScenarioError};
 pub use topology::Topology;
 pub use topology::drawing::Drawing;
+pub use topology::link::MEDIA;
 #[doc(hidden)]
 pub use topology::trace::exercise_trace;
 pub use traffic::Traffic;

@@ -196,6 +196,9 @@ pub struct Impairments {
     pub reorder: Prob,
     /// How long such a packet is held back.
     pub reorder_by: Dur,
+    /// Packets that leave after the delay fell overtake those that left before.
+    #[serde(default)]
+    pub overtake: bool,
     /// Probability that the line delivers a packet twice. The copy takes no time on the line.
     pub duplicate: Prob,
     /// Packets that the line loses, in ascending order. The first packet that it takes has number 1.

@@ -367,6 +367,13 @@ impl Line {
             Delay::Steps(steps) => steps.at(at).0,
         }
     }
+    /// True if a packet that leaves the line after the next change of the delay may be delivered before `due`, when
+    /// one that left at `leaves` is.
+    pub fn is_overtaken(&self, leaves: Time, due: Time) -> bool {
+        let Delay::Steps(steps) = &self.delay else { return false };
+        let (_, until) = steps.at(leaves);
+        until < due && until + steps.at(until).0 < due
+    }
 }
 
 #[cfg(test)]

@@ -119,6 +119,10 @@ macro_rules! inner_calls {
                 .filter(|queue| queue.next_timer().is_some_and(|at| at <= now))
                 .for_each(|queue| queue.on_timer(now));
         }
+        fn on_turn(&mut self, wait: haltere_units::Dur) {
+            let $this = self;
+            $all_mut.for_each(|queue| queue.on_turn(wait));
+        }
         fn emits(&self) -> $crate::Emits {
             let $this = self;
             $all.map(|queue| queue.emits()).max().unwrap_or_default()

@@ -118,6 +118,10 @@ impl Config {
             forget_when_empty: true,
         })
     }
+    /// `ce_threshold` is above the wait for a turn on the medium.
+    pub(crate) fn on_turn(&mut self, wait: Dur) {
+        self.ce_threshold = self.law.ce_threshold.map_or(Dur::MAX, |threshold| threshold + wait);
+    }
 }
 
 /// The queue from which the state machine takes packets.
@@ -356,6 +360,9 @@ impl<P: Pkt> Qdisc<P> for Codel<P> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.store.backlog()
+    }
+    fn on_turn(&mut self, wait: Dur) {
+        self.config.on_turn(wait);
     }
     fn probe(&self, row: &mut Probe) {
         self.vars.probe(row);

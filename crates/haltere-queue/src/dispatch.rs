@@ -1,7 +1,7 @@
 //! [`Queue`] as a [`Qdisc`]: each call goes to the discipline that it holds.
 
 use crate::{Backlog, Emits, Fate, Pkt, Qdisc, Queue};
-use haltere_units::{Probe, Time};
+use haltere_units::{Dur, Probe, Time};
 
 impl<P: Pkt> Qdisc<P> for Queue<P> {
     // Drop tail, which most links have, is inlined into the link; the others stay one call away.
@@ -25,6 +25,7 @@ impl<P: Pkt> Qdisc<P> for Queue<P> {
         fn ready_at(&self) -> Option<Time>;
         fn next_timer(&self) -> Option<Time>;
         fn on_timer(&mut self, now: Time);
+        fn on_turn(&mut self, wait: Dur);
         fn emits(&self) -> Emits;
         #[inline]
         fn passes(&self, len: u32) -> bool;

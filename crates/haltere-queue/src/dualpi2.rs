@@ -96,6 +96,8 @@ pub struct Dualpi2<P> {
     /// Bytes that the classic queue is owed, times 1 - `classic_protection`.
     credit: f64,
     update_at: Time,
+    /// How long a packet waits for its turn on the medium.
+    turn: Dur,
     protection: Option<Box<QueueProtection>>,
     /// Seed of the flows' hashes.
     seed: u64,
@@ -114,6 +116,7 @@ impl<P: Pkt> Dualpi2<P> {
             delay: Dur::ZERO,
             credit: 0.0,
             update_at: Time::ZERO + params.tupdate,
+            turn: Dur::ZERO,
             protection: params.queue_protection.then(|| Box::new(QueueProtection::new(params.step + params.ramp))),
             seed: link.seed,
             params: params.clone(),
@@ -178,7 +181,7 @@ impl<P: Pkt> Dualpi2<P> {
                     fate.dropped(pkt, DropReason::Congestion);
                     return None;
                 }
-                let own = if found_queue { self.step_probability(waited) } else { 0.0 };
+                let own = if found_queue { self.step_probability(waited.saturating_sub(self.turn)) } else { 0.0 };
                 let coupled = (self.params.coupling * base).min(1.0);
                 let p = own.max(coupled);
                 if p > 0.0 && fate.uniform() < p {
@@ -239,6 +242,9 @@ impl<P: Pkt> Qdisc<P> for Dualpi2<P> {
             self.update(now);
             self.update_at = now + self.params.tupdate;
         }
+    }
+    fn on_turn(&mut self, wait: Dur) {
+        self.turn = wait;
     }
     fn keeps_flow_order(&self) -> bool {
         false

@@ -17,7 +17,7 @@ use crate::codel::{Config, Law, Source, Vars};
 use crate::hashed::{Hashed, Queues, Turns};
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
-use haltere_units::{ParamError, Probe, Time};
+use haltere_units::{Dur, ParamError, Probe, Time};
 
 haltere_units::params! {
     /// Fair queuing by flow, with CoDel in each flow's queue.
@@ -202,6 +202,10 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
         self.total
     }
 
+    fn on_turn(&mut self, wait: Dur) {
+        self.config.on_turn(wait);
+    }
+
     fn probe(&self, row: &mut Probe) {
         self.turns.probe(row);
         let dropping = self.flows.iter().filter(|f| f.listed && f.vars.dropping).count();
@@ -214,7 +218,7 @@ mod tests {
     use super::*;
     use crate::ce_threshold::Selector;
     use crate::testing::{Recorder, TestPkt, link};
-    use haltere_units::{Bytes, Dur, Size};
+    use haltere_units::{Bytes, Size};
 
     fn with(queues: Queues, drop_batch: u32) -> Params {
         Params { queues, drop_batch, ..Params::default() }

@@ -389,6 +389,9 @@ pub trait Qdisc<P: Pkt> {
     }
     /// The time of [`next_timer`](Qdisc::next_timer) has come.
     fn on_timer(&mut self, _now: Time) {}
+    /// A shared medium takes packets next, for the first time since `wait`. A packet may have to wait so long even if
+    /// none was ahead of it. A threshold at which packets are marked is above that.
+    fn on_turn(&mut self, _wait: Dur) {}
     /// When it may call [`Fate::emit`].
     fn emits(&self) -> Emits {
         Emits::Never

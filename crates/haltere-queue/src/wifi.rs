@@ -81,6 +81,10 @@ haltere_units::params! {
         pub aggregate_bytes: Bytes = Bytes::new(65_535), [above 0];
         /// Packets of an aggregate, from 1 to 64. 1: no aggregation.
         pub aggregate_packets: u32 = 64, [from 1 to 64];
+        /// True: an aggregate takes packets until its transmission starts, as in ns-3 and in hardware that forms aggregates
+        /// itself. False: it is complete once the driver passes it on, as with Linux's `ath9k`. The first packets that
+        /// find an idle sender then leave alone.
+        pub late: bool = false;
         /// Airtime that a station may have in its turn with `airtime`, above 0.
         pub quantum: Dur = Dur::from_us(300), [above 0];
     }
@@ -151,6 +155,8 @@ struct Lane<P> {
     /// To be sent again, before all others.
     again: VecDeque<Frame<P>>,
     next_seq: u64,
+    /// When the last aggregate took packets.
+    turn_at: Time,
     /// The packet that the receiver gives out next, and those that came before it. `None`: it was dropped.
     expected: u64,
     early: BTreeMap<u64, Option<P>>,
@@ -165,6 +171,7 @@ impl<P: Pkt> Lane<P> {
             buffer: Store::unbounded(),
             again: VecDeque::new(),
             next_seq: 0,
+            turn_at: Time::ZERO,
             expected: 0,
             early: BTreeMap::new(),
             listed: false,
@@ -387,10 +394,11 @@ impl<P: Pkt> Wifi<P> {
     }
     /// The hardware of that sender gets aggregates while it has room.
     fn fill(&mut self, sender: usize, now: Time, fate: &mut impl Fate<P>) {
+        self.top_up(sender, now, fate);
         while self.senders[sender].hardware.len() < HARDWARE {
             let next = match sender.checked_sub(1) {
                 None => self.next_of_access_point(now, fate),
-                Some(station) => self.build(self.stations() + station, now, fate),
+                Some(station) => self.build(self.stations() + station, VecDeque::new(), now, fate),
             };
             let Some(aggregate) = next else { return };
             let sender = &mut self.senders[sender];
@@ -398,6 +406,18 @@ impl<P: Pkt> Wifi<P> {
                 sender.ready = now;
             }
             sender.hardware.push_back(aggregate);
+        }
+    }
+    /// With `late` the last aggregate of that sender takes more packets unless it is on the channel.
+    fn top_up(&mut self, sender: usize, now: Time, fate: &mut impl Fate<P>) {
+        let on_air = self.on_air.as_ref().is_some_and(|on_air| on_air.senders.contains(&sender));
+        let hardware = &mut self.senders[sender].hardware;
+        if self.params.late
+            && hardware.len() > usize::from(on_air)
+            && let Some(Aggregate { lane, frames, .. }) = hardware.pop_back()
+            && let Some(aggregate) = self.build(lane, frames, now, fate)
+        {
+            self.senders[sender].hardware.push_back(aggregate);
         }
     }
     /// ATC 2017, algorithm 3: the station whose turn it is and that has airtime left.
@@ -410,7 +430,7 @@ impl<P: Pkt> Wifi<P> {
                 self.turns.rotate();
                 continue;
             }
-            if let Some(aggregate) = self.build(id, now, fate) {
+            if let Some(aggregate) = self.build(id, VecDeque::new(), now, fate) {
                 if self.params.scheduler != Scheduler::Airtime {
                     self.turns.rotate();
                 }
@@ -431,16 +451,27 @@ impl<P: Pkt> Wifi<P> {
             self.list(id);
         }
     }
-    /// An aggregate of the packets of that lane.
-    fn build(&mut self, id: usize, now: Time, fate: &mut impl Fate<P>) -> Option<Aggregate<P>> {
+    /// An aggregate of these packets of that lane and of those that wait there.
+    fn build(
+        &mut self,
+        id: usize,
+        mut frames: VecDeque<Frame<P>>,
+        now: Time,
+        fate: &mut impl Fate<P>,
+    ) -> Option<Aggregate<P>> {
         let rate = self.rates[id % self.stations()].at(now);
-        let (mut frames, mut bytes) = (VecDeque::new(), 0);
+        let mut bytes = frames.iter().map(|frame| u64::from(frame.pkt.len()) + OVERHEAD).sum();
         let params = &self.params;
         let fits = |bytes: u64, count: usize| {
             let bytes = Bytes::new(bytes);
             let limits = bytes <= params.aggregate_bytes && rate.time_for(bytes) <= params.aggregate;
             count == 0 || limits && (count as u32) < params.aggregate_packets
         };
+        let turn_at = &mut self.lanes[id].turn_at;
+        let wait = now.since(core::mem::replace(turn_at, now));
+        if let Some(queue) = &mut self.lanes[id].queue {
+            queue.on_turn(wait);
+        }
         loop {
             let lane = &mut self.lanes[id];
             if let Some(frame) = lane.again.front() {

@@ -1,7 +1,7 @@
 """Specifications of picoquic's simulator, as draft-huitema-ccwg-c4-test has them.
 
 ``latency`` is one way, in microseconds; ``queue_delay_max`` limits the queue to what the link carries in that time. The server is
-``c1``. Facts of the link scenarios are sections 2.1.5 to 2.1.8 of the draft.
+``c1``. The link scenarios are those of the simulator (picoquictest/picoquic_ns.c), whose figures the draft has.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from ..errors import InputError
 from .found import Found, text_of
 
 _CONTROLS = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr3", "bbr1": "bbr", "prague": "prague", "dcubic": "cubic"}
-#: Steps of the link that a scenario names, and whether they fit the rate of the specification.
+_FADED, _STILL = ({"kind": "wifi", "mean": mean} for mean in ("12ms", "999us"))
+#: Steps of the link that a scenario names. A rate is a part of that of the specification; with 0 packets wait.
 _STEPS: dict[str, list[dict[str, Any]]] = {
-    "low_and_up": [{"at": "0s", "rate": "5Mbit"}, {"at": "2500ms", "rate": "10Mbit"}],
-    "drop_and_back": [
-        {"at": "0s", "rate": "10Mbit"},
-        {"at": "1500ms", "rate": "5Mbit"},
-        {"at": "3500ms", "rate": "10Mbit"},
-    ],
-    "black_hole": [{"at": "2s", "loss": 1.0}, {"at": "4s", "loss": 0.0}],
+    "low_and_up": [{"at": "0s", "rate": 0.5}, {"at": "2500ms", "rate": 1}],
+    "drop_and_back": [{"at": "0s", "rate": 1}, {"at": "1500ms", "rate": 0.5}, {"at": "3500ms", "rate": 1}],
+    "black_hole": [{"at": "2s", "rate": 0}, {"at": "4s", "rate": 1}],
     "short_to_long": [{"at": "1s", "delay": "50ms"}],
+    "wifi_fade": [
+        {"at": "0s", "jitter": _STILL},
+        {"at": "1s", "rate": 0.9, "jitter": _FADED},
+        {"at": "3s", "rate": 1, "jitter": _STILL},
+    ],
+    "wifi_suspension": [{"at": "0s", "rate": 1}, {"at": "1800ms", "rate": 0}],
 }
 _READ = {
     "main_cc_algo", "main_start_time", "main_scenario_text", "nb_connections", "background_cc_algo", "background_start_time",
@@ -47,12 +50,13 @@ def read(words: Sequence[str]) -> Found:
     if "queue_delay_max" in given:
         link["queue"] = {"kind": "drop_tail", "limit": f"{rate / 8 * float(given['queue_delay_max']) / 1e6:.0f}B"}
     if float(given.get("jitter", 0)):
-        link["jitter"] = f"{given['jitter']}us"
-        if given.get("wifi_jitter") == "1":
-            left_out.append("`wifi_jitter`: the jitter here is uniform")
+        jitter = f"{given['jitter']}us"
+        link["jitter"] = {"kind": "wifi", "mean": jitter} if given.get("wifi_jitter") == "1" else jitter
     if scenario := given.get("link_scenario"):
         if scenario in _STEPS:
-            link["schedule"] = _STEPS[scenario]
+            link["schedule"] = [_step(step, rate) for step in _STEPS[scenario]]
+            if scenario == "wifi_suspension":
+                link["schedule_repeat"] = "2s"
         else:
             left_out.append(f"`link_scenario: {scenario}`")
     flows = ["main", "background"][: int(given.get("nb_connections", "1"))]
@@ -66,6 +70,11 @@ def read(words: Sequence[str]) -> Found:
         },
         left_out,
     )
+
+
+def _step(step: dict[str, Any], rate: float) -> dict[str, Any]:
+    """A step of a scenario on a link of that rate."""
+    return step | ({"rate": f"{rate * step['rate']:.0f}bit"} if "rate" in step else {})
 
 
 def _pairs(text: str, path: str) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ use haltere_units::outside::{About, Location, Outside};
 use serde_json::{Value, json};
 
 use crate::topology::Topology;
+use crate::topology::link::MEDIA;
 use crate::traffic::Traffic;
 
 /// A kind of names, such as the queue disciplines.
@@ -76,12 +77,17 @@ pub(super) fn of(names: &[&str]) -> Option<&'static Kind> {
     ALL.iter().find(|kind| names.starts_with(kind.names))
 }
 
-/// Writes into the schema which union is which kind (`x-kind`), what not every world has (`x-elsewhere`), and which
-/// keys a traffic kind must leave out (`x-left-out`).
+/// Writes into the schema which union is which kind (`x-kind`), what not every world has (`x-elsewhere`), which
+/// keys a traffic kind must leave out (`x-left-out`), and which disciplines are the line (`x-medium`).
 pub(super) fn mark(schema: &mut Value) {
     variants(&mut schema["$defs"]["Traffic"], &mut |name, table| {
         for key in Traffic::about(name).map_or(&[][..], |about| about.without) {
             table["properties"][key]["x-left-out"] = json!(true);
+        }
+    });
+    variants(&mut schema["$defs"]["QueueParams"], &mut |name, table| {
+        if MEDIA.contains(&name) {
+            table["x-medium"] = json!(true);
         }
     });
     for kind in ALL {

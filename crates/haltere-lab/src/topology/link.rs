@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Disciplines that are the line themselves: a link with one of them has no rate of its own.
-pub(crate) const MEDIA: [&str; 3] = ["wifi", "cell", "docsis"];
+pub const MEDIA: [&str; 3] = ["wifi", "cell", "docsis"];
 
 /// A link with a queue in front of each direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +58,10 @@ pub struct LinkSpec {
     /// How long such a packet is held back. Required with `reorder`.
     #[serde(skip_serializing_if = "is_no_time")]
     pub reorder_by: Dur,
+    /// True: if `trace` or `schedule` shortens the delay, packets that leave then overtake those that left before, as on
+    /// two paths over satellites. False: no packet overtakes another.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub overtake: bool,
     /// Probability that a packet is delivered twice. The copy takes no time on the line. The kernel world has no such
     /// links.
     #[serde(skip_serializing_if = "is_never")]
@@ -89,9 +93,9 @@ impl LinkSpec {
     }
     /// What the line does to some packets besides independent loss.
     pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
-        let LinkSpec { reorder, reorder_by, duplicate, .. } = *self;
+        let LinkSpec { reorder, reorder_by, overtake, duplicate, .. } = *self;
         let (lose, gilbert_elliott) = (self.lose.clone(), self.loss.bursts());
-        let all = Impairments { reorder, reorder_by, duplicate, lose, gilbert_elliott, failures: Vec::new() };
+        let all = Impairments { reorder, reorder_by, overtake, duplicate, lose, gilbert_elliott, failures: Vec::new() };
         (all != Impairments { reorder_by, ..Impairments::default() }).then(|| Box::new(all))
     }
 }
@@ -111,7 +115,7 @@ pub struct Step {
     pub at: Dur,
     /// The rate from then on. With `0bit` nothing leaves. A packet on the line continues at the new rate.
     pub rate: Option<Rate>,
-    /// The propagation time of packets that leave from then on. No packet overtakes another.
+    /// The propagation time of packets that leave from then on. No packet overtakes another without `overtake`.
     pub delay: Option<Dur>,
     /// The jitter of packets that leave from then on.
     pub jitter: Option<Jitter>,

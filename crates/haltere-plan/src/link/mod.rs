@@ -115,6 +115,8 @@ pub struct Link<P, Q = Queue<P>> {
     ordered: bool,
     /// When the last packet that was not held back is delivered.
     last_due: Time,
+    /// When the last packet that was held back is delivered.
+    last_held: Time,
     /// Packets that have waited in the discipline since `counted_to`.
     waiting: u32,
     counted_to: Time,
@@ -153,6 +155,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
             impairments,
             ordered: plan.delay_differs(),
             last_due: Time::ZERO,
+            last_held: Time::ZERO,
             waiting: 0,
             counted_to: Time::ZERO,
             depths: plan.count_depths.then(Depths::default),
@@ -327,7 +330,11 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         }
         if self.ordered {
             let jitter = self.line.jitter(leaves).unwrap_or(self.jitter);
-            due = self.last_due.max(later(due, jitter.draw(&mut self.streams.jitter)));
+            due = later(due, jitter.draw(&mut self.streams.jitter));
+        }
+        let overtaken = self.impairments.overtake && self.line.is_overtaken(leaves, due);
+        if self.ordered && !overtaken {
+            due = due.max(self.last_due);
             self.last_due = due;
         }
         let copy = if self.streams.duplicate.chance(self.impairments.duplicate.as_f64()) {
@@ -335,14 +342,20 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         } else {
             None
         };
-        if self.streams.reorder.chance(self.impairments.reorder.as_f64()) {
-            self.flight.hold_back(later(due, self.impairments.reorder_by), packet);
-        } else {
-            self.flight.push(due, packet);
-        }
+        let held = self.streams.reorder.chance(self.impairments.reorder.as_f64());
+        self.launch(if held { later(due, self.impairments.reorder_by) } else { due }, held || overtaken, packet);
         if let Some(copy) = copy {
             self.counters.duplicated += 1;
-            self.flight.push(due, copy);
+            self.launch(due, overtaken, copy);
+        }
+    }
+    /// The packet is in flight, in order or overtaken by later ones.
+    fn launch(&mut self, due: Time, held: bool, packet: P) {
+        if held {
+            self.last_held = self.last_held.max(due);
+            self.flight.hold_back(self.last_held, packet);
+        } else {
+            self.flight.push(due, packet);
         }
     }
     /// Adds what has waited until `now` to the integral of the backlog.

@@ -163,6 +163,21 @@ fn a_packet_that_is_held_back_is_overtaken() {
     assert!(!seen.delivered.is_sorted_by_key(|(_, number)| *number));
     assert!(seen.delivered.is_sorted_by_key(|(at, _)| *at));
 }
+#[test]
+fn packets_on_a_shorter_path_overtake_those_on_the_longer_one() {
+    let delay = Steps { first: Dur::from_ms(30), steps: [(Dur::from_ms(20), Dur::from_ms(5))].into(), repeat: None };
+    let varying = Varying { delay: Some(delay), ..Varying::of(Capacity::Constant(plan().rate)) };
+    let on = |overtake| LinkPlan {
+        varying: Some(Box::new(varying.clone())),
+        ..with(Impairments { overtake, ..Impairments::default() })
+    };
+    let arrivals = [(0, 1250), (10, 1250), (18, 1250), (22, 1250), (40, 1250)];
+    // A millisecond each, then 30 ms for what leaves before 20 ms, and 5 ms for the rest.
+    let [old, new] = [[(31_000, 0), (41_000, 1), (49_000, 2)], [(49_000, 3), (49_000, 4), (0, 0)]];
+    assert_eq!(delivered(&on(false), &arrivals), [&old[..], &new[..2]].concat());
+    let overtaking = [(28_000, 3), (31_000, 0), (41_000, 1), (46_000, 4), (49_000, 2)];
+    assert_eq!(delivered(&on(true), &arrivals), overtaking);
+}
 fn with(impairments: Impairments) -> LinkPlan {
     LinkPlan { impairments: Some(Box::new(impairments)), ..plan() }
 }

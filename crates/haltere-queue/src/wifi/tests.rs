@@ -175,6 +175,46 @@ fn a_rate_that_changes_is_that_of_the_aggregate_s_start() {
     q.enqueue(us(20_000), to(2, 1), &mut fate);
     assert_eq!(q.ready_at(), Some(us(30_084)));
 }
+/// 4 ms at 7.2 Mbit/s hold two packets. Those of a burst of six leave alone, alone, and in twos. The third and the
+/// fourth waited for the channel. The fifth left its queue then and did not fit. An aggregate left the sixth behind.
+#[test]
+fn ect1_packets_are_marked_if_an_aggregate_left_them_behind() {
+    for queue in [
+        r#"{ "kind": "fq_codel", "target": "20ms", "ce_threshold": "1ms", "ce_threshold_selector": "0x1/0x3" }"#,
+        r#"{ "kind": "codel", "target": "20ms", "ce_threshold": "1ms", "ce_threshold_selector": "0x1/0x3" }"#,
+        r#"{ "kind": "dualpi2", "step": "1ms" }"#,
+    ] {
+        let params = Params { queue: Some(Box::new(serde_json::from_str(queue).unwrap())), ..params(&[7.2]) };
+        let (mut q, mut fate) = (wifi(&params), Recorder::new(1));
+        (0..6).for_each(|id| q.enqueue(us(5000), to(2, id).ecn(crate::Ecn::Ect1), &mut fate));
+        let (mut now, mut left) = (us(5000), Vec::new());
+        while q.backlog().packets > 0 {
+            now = q.ready_at().unwrap().max(now);
+            while let Some(pkt) = q.dequeue(now, &mut fate) {
+                left.push((now, pkt.id));
+            }
+        }
+        let sizes: Vec<usize> = left.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
+        assert_eq!((sizes, fate.marked_ids()), (vec![1, 1, 2, 2], vec![5]), "{queue}");
+    }
+}
+/// The first of three packets may leave alone; with `late` the second and the third are in one aggregate all the same,
+/// and a fourth that comes during the transmission joins them.
+#[test]
+fn late_aggregates_take_packets_until_their_transmission_starts() {
+    let aggregates = |late| {
+        let (mut q, mut fate) = (wifi(&Params { late, ..params(&[12.336 * 8.0]) }), Recorder::new(1));
+        (0..3).for_each(|id| q.enqueue(us(5000), to(2, id), &mut fate));
+        q.enqueue(us(5100), to(2, 3), &mut fate);
+        let mut now = us(5100);
+        while q.backlog().packets > 0 {
+            now = q.ready_at().unwrap().max(now);
+            while q.dequeue(now, &mut fate).is_some() {}
+        }
+        (q.aggregates, q.aggregated)
+    };
+    assert_eq!((aggregates(false), aggregates(true)), ((3, 4), (2, 4)));
+}
 #[test]
 fn two_stations_with_one_host_are_refused() {
     let mut params = params(&[10.0, 20.0]);

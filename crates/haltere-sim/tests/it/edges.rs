@@ -1,7 +1,7 @@
 //! Every key of an experiment at the ends of its form: the experiment is refused in one line, or it runs.
 
 use haltere_lab::schema::{example, names};
-use haltere_lab::{ErrorKind, Scenario, Topology, Traffic};
+use haltere_lab::{ErrorKind, MEDIA, Scenario, Topology, Traffic};
 use haltere_sim::{RunControl, RunError, run};
 use haltere_units::{Bytes, Dur, Rate, Size};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn experiments() -> Vec<(Value, String)> {
     let mut all = vec![(base("drop_tail", "kind = \"bulk\""), String::new())];
     for queue in names("queues").expect("a registry") {
         // A discipline that is the line has the rate.
-        let rate = if ["wifi", "cell", "docsis"].contains(queue) { "rate = \"20Mbit\", " } else { "" };
+        let rate = if MEDIA.contains(queue) { "rate = \"20Mbit\", " } else { "" };
         let text = base(queue, "kind = \"bulk\"").replace(rate, "");
         all.push((text, "/topology/dumbbell/bottleneck/queue".into()));
     }

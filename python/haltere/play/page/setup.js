@@ -7,8 +7,6 @@ import * as flows from "./flows.js";
 import { complain, definition, described, element, field, forgive, parameters, variants } from "./form.js";
 
 const LINK = "topology.dumbbell.bottleneck", ACCESS = "topology.dumbbell.access";
-// Disciplines that are the line: a link with a rate has none of them.
-const MEDIA = ["wifi", "cell", "docsis"];
 
 export class Setup {
   // `edited(how)` is called after each edit; `how` is "typing" while a field is being written. `act` has what is done to a run: `join`,
@@ -110,7 +108,8 @@ export class Setup {
   }
 
   kinds() {
-    const offered = ([kind]) => !this.bottleneck.rate || !MEDIA.includes(kind);
+    // A link with a rate has no discipline that is the line itself.
+    const offered = ([, table]) => !this.bottleneck.rate || !table["x-medium"];
     return new Map([...variants(definition("QueueParams"))].filter(offered));
   }
 

@@ -20,8 +20,10 @@ pub(super) struct ImpairedLine {
     reorder: f64,
     reorder_by: Dur,
     pub reorder_rng: Rng,
-    /// Packets in flight that later ones overtake.
+    pub overtake: bool,
+    /// Packets in flight that later ones overtake, and when the last of them is delivered.
     pub held_back: Flight,
+    last_held: Time,
 }
 
 impl ImpairedLine {
@@ -33,27 +35,38 @@ impl ImpairedLine {
             reorder: impairments.reorder.as_f64(),
             reorder_by: impairments.reorder_by,
             reorder_rng: Stream::Reorder.rng(seed, &plan.name),
+            overtake: impairments.overtake,
             held_back: Flight::default(),
+            last_held: Time::ZERO,
         }
     }
     /// Later packets may overtake earlier ones.
     pub fn reorders(&self) -> bool {
-        self.reorder > 0.0
+        self.reorder > 0.0 || self.overtake
     }
     /// The packet at that place, which is due then if nothing else happens to it, joins the packets in flight.
-    pub fn launch(&mut self, flight: &mut Flight, place: u32, pool: &mut Pool) {
+    pub fn launch(&mut self, flight: &mut Flight, place: u32, overtaken: bool, pool: &mut Pool) {
         let (&mut packet, due) = pool.flights.get_mut(place);
         let twice = self.duplicate > 0.0 && self.duplicate_rng.uniform() < self.duplicate;
         let copy = twice.then(|| pool.copy(&packet));
-        if self.reorder > 0.0 && self.reorder_rng.uniform() < self.reorder {
+        let held = self.reorder > 0.0 && self.reorder_rng.uniform() < self.reorder;
+        if held {
             pool.flights.set_due(place, due.checked_add(self.reorder_by).unwrap_or(Time::NEVER));
-            pool.flights.join(&mut self.held_back, place);
-        } else {
-            pool.flights.join(flight, place);
         }
+        self.join(flight, place, held || overtaken, pool);
         if let Some(copy) = copy {
             self.duplicated += 1;
             let place = pool.flights.place(due, copy);
+            self.join(flight, place, overtaken, pool);
+        }
+    }
+    fn join(&mut self, flight: &mut Flight, place: u32, held: bool, pool: &mut Pool) {
+        if held {
+            let (_, due) = pool.flights.get_mut(place);
+            self.last_held = self.last_held.max(due);
+            pool.flights.set_due(place, self.last_held);
+            pool.flights.join(&mut self.held_back, place);
+        } else {
             pool.flights.join(flight, place);
         }
     }

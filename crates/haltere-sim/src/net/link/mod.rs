@@ -497,13 +497,18 @@ impl SimLink {
         if extras.ordered {
             let changed = extras.varying.as_ref().and_then(|line| line.jitter(leaves));
             let jitter = changed.unwrap_or(extras.jitter).draw(&mut extras.jitter_rng);
-            extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
+            due = due.checked_add(jitter).unwrap_or(Time::NEVER);
+        }
+        let may = extras.impairments.as_ref().is_some_and(|impairments| impairments.overtake);
+        let overtaken = may && extras.varying.as_ref().is_some_and(|line| line.is_overtaken(leaves, due));
+        if extras.ordered && !overtaken {
+            extras.last_due = extras.last_due.max(due);
             due = extras.last_due;
         }
         pool.flights.set_due(place, due);
         match &mut extras.impairments {
             None => pool.flights.join(&mut self.flight, place),
-            Some(impairments) => impairments.launch(&mut self.flight, place, pool),
+            Some(impairments) => impairments.launch(&mut self.flight, place, overtaken, pool),
         }
     }
     /// The discipline, to change it.

@@ -140,6 +140,7 @@ impl Draw {
             } else {
                 self.span(Dur::from_us(1), Dur::from_ms(20))
             },
+            overtake: !tidy && self.one_in(2),
             duplicate: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
             gilbert_elliott: self.one_in(3).then(|| GilbertElliott {
                 p: Prob::of(self.pick(&[0.01, 0.3])),
