@@ -163,7 +163,10 @@ def with_linux(study: str, out: Path, *options: str) -> Path:
     told = {
         "linux": ", ".join(sorted({done["kernel"]["release"] for done in ran})),
         "seeds": len({done["seed"] for done in ran}),
-        "findings": [{key: one[key] for key in ("text", "verdict", "ours")} for one in found],
+        # The primary reading comes first; a finding may be there again for another.
+        "findings": list(
+            {one["text"]: {key: one[key] for key in ("text", "verdict", "ours")} for one in found[::-1]}.values()
+        )[::-1],
     }
     home = ROOT / "papers" / study
     (home / WITH_LINUX).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
