@@ -293,7 +293,7 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
 
 def media() -> set[str]:
     """The disciplines that are the line itself, such as `wifi`: a link with one of them has no rate."""
-    return {entry.name for entry in entries() if entry.schema.get("x-medium")}
+    return {name for name, table in _variants(schema()["$defs"]["QueueParams"]) if table.get("x-medium")}
 
 
 def _metrics() -> Mapping[str, Any]:
