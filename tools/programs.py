@@ -61,17 +61,18 @@ http {
     server { listen 80; root FOLDER/pages; }
 }
 """
+#: ssh and sshd want a key that only they can read; a program does not own the files that it is shown.
+OWN_KEY = 'cp "$0/key" own && chmod 600 own'
 SSHD = """\
 Port 2222
-HostKey FOLDER/key
 AuthorizedKeysFile FOLDER/key.pub
 StrictModes no
+Subsystem sftp internal-sftp
 UsePAM no
 PidFile none
 """
 SSH = """\
 Port 2222
-IdentityFile FOLDER/key
 StrictHostKeyChecking no
 UserKnownHostsFile /dev/null
 """
@@ -144,9 +145,10 @@ PROGRAMS = (
          f" && go get github.com/quic-go/quic-go@{QUIC_GO} && go build -o ../quic ."],
     ),
     Program(
-        "scp", ["sshd", "scp", "ssh-keygen"], ["/usr/sbin/sshd", "-D", "-e", "-f", "FOLDER/sshd_config"],
-        ["scp", "-F", "FOLDER/ssh_config", "FOLDER/pages/page", "{to}:copy"], {"port": 2222},
-        ["sh", "-c", "rm -f key key.pub; ssh-keygen -q -t ed25519 -N '' -f key"],
+        "sshd and scp", ["/usr/sbin/sshd", "scp", "ssh-keygen"],
+        ["sh", "-c", f'{OWN_KEY} && exec /usr/sbin/sshd -D -e -f "$0/sshd_config" -h "$PWD/own"', "FOLDER"],
+        ["sh", "-c", f'{OWN_KEY} && exec scp -F "$0/ssh_config" -i own "$1:$0/pages/page" got', "FOLDER", "{to}"], {"port": 2222},
+        ["sh", "-c", "rm -f key key.pub; ssh-keygen -q -t ed25519 -N '' -f key && chmod 644 key"],
     ),
     Program("aioquic", [QUIC], [QUIC, str(SOURCES / "quic.py")], [QUIC, str(SOURCES / "quic.py"), "{to}"], {"line": "ready"}),
 )  # fmt: skip

@@ -39,7 +39,10 @@ _STUDIES = {
     "iaas": ("iaas", "four congestion controls share one gigabit, without ECN and with ECN and RED"),
     "mptcp-red": ("mptcp_red", "redundant multipath scheduling over paths that share no bottleneck: RED, RED-CPI"),
     "last-mile": ("last_mile", "eight congestion controls over ten access links: web page, call, bulk"),
-    "quic-conformance": ("quic_conformance", "controls of QUIC stacks beside the same controls of TCP: shares, delay, transfers"),
+    "quic-conformance": (
+        "quic_conformance",
+        "controls of QUIC stacks beside the same controls of TCP: shares, delay, transfers",
+    ),
     "dctcp-hysteresis": ("dctcp_hysteresis", "DCTCP with two marking thresholds and returned packets"),
 }
 
