@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -158,6 +159,8 @@ def make(program: Program, folder: Path) -> None:
     """Compiles the program and writes what it needs."""
     (folder / "pages").mkdir(exist_ok=True)
     (folder / "pages" / "page").write_bytes(bytes(6_000_000))
+    # SFTP sends the time of the last access, which a first reading changes if the file was changed since.
+    os.utime(folder / "pages" / "page", (time.time(), 0))
     for name, text in {"nginx.conf": NGINX, "sshd_config": SSHD, "ssh_config": SSH}.items():
         (folder / name).write_text(text.replace("FOLDER", str(folder)))
     if program.made_by:
