@@ -160,13 +160,13 @@ def with_linux(study: str, out: Path, *options: str) -> Path:
     """Runs the primary reading of a study with Linux's TCP, and stores its findings; gives the page."""
     found = run(study, out, "--world", "kernel", *options)["findings"]
     ran = [done for path in sorted(out.rglob("manifest.json")) for done in json.loads(path.read_text())["runs"]]
+    primary: dict[str, dict[str, Any]] = {}  # it comes first; a finding may be there again for another reading
+    for one in found:
+        primary.setdefault(one["text"], {key: one[key] for key in ("text", "verdict", "ours")})
     told = {
         "linux": ", ".join(sorted({done["kernel"]["release"] for done in ran})),
         "seeds": len({done["seed"] for done in ran}),
-        # The primary reading comes first; a finding may be there again for another.
-        "findings": list(
-            {one["text"]: {key: one[key] for key in ("text", "verdict", "ours")} for one in found[::-1]}.values()
-        )[::-1],
+        "findings": list(primary.values()),
     }
     home = ROOT / "papers" / study
     (home / WITH_LINUX).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")

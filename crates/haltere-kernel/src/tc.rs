@@ -113,40 +113,41 @@ const INNER: u32 = 2 << 16;
 /// discipline inside. Returned: what is made, in this order. An error says what the words must be.
 pub fn parse(text: &str) -> Result<Vec<Discipline>, String> {
     let (outer, inner) = text.split_once(';').map_or((text, None), |(outer, inner)| (outer, Some(inner)));
-    let mut made = match outer.trim_start().strip_prefix("htb").filter(|rest| rest.is_empty() || rest.starts_with(' '))
-    {
-        Some(class) => htb(class)?,
-        None => vec![discipline(outer, ROOT, TOP)?],
+    let mut words = Words::of(outer);
+    let mut made = match words.0.next() {
+        Some("htb") => htb(&mut words)?,
+        kind => vec![discipline(kind, &mut words, ROOT, TOP)?],
     };
     if let Some(inner) = inner {
         if !matches!(made[0].kind.as_str(), "htb" | "tbf") {
             return Err("`htb` or `tbf`, where another discipline follows after `;`".into());
         }
-        made.push(discipline(inner, CLASS, INNER)?);
+        let mut words = Words::of(inner);
+        made.push(discipline(words.0.next(), &mut words, CLASS, INNER)?);
     }
     Ok(made)
 }
 
-fn discipline(text: &str, parent: u32, handle: u32) -> Result<Discipline, String> {
-    let mut words = Words(text.split_whitespace().collect::<Vec<_>>().into_iter());
+/// A discipline of that kind, with these words.
+fn discipline(kind: Option<&str>, words: &mut Words<'_>, parent: u32, handle: u32) -> Result<Discipline, String> {
     let known = || {
         let names: Vec<String> =
             TABLES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied()).map(|n| format!("`{n}`")).collect();
         format!("one of {} with its words", names.join(", "))
     };
-    let kind = words.0.next().ok_or_else(known)?;
+    let kind = kind.ok_or_else(known)?;
     let options = match (kind, TABLES.iter().find(|(name, _)| *name == kind)) {
-        (_, Some((_, table))) => Some(by_table(kind, table, &mut words)?),
-        ("pfifo" | "bfifo", _) => fifo(kind, &mut words)?,
+        (_, Some((_, table))) => Some(by_table(kind, table, words)?),
+        ("pfifo" | "bfifo", _) => fifo(kind, words)?,
         ("pfifo_fast", _) => match words.0.next() {
             None => None,
             Some(_) => return Err("`pfifo_fast` without words".into()),
         },
-        ("prio", _) => Some(prio(&mut words)?),
-        ("red" | "choke", _) => Some(red(kind, &mut words)?),
-        ("sfb", _) => Some(sfb(&mut words)?),
-        ("sfq", _) => Some(sfq(&mut words)?),
-        ("tbf", _) => Some(tbf(&mut words)?),
+        ("prio", _) => Some(prio(words)?),
+        ("red" | "choke", _) => Some(red(kind, words)?),
+        ("sfb", _) => Some(sfb(words)?),
+        ("sfq", _) => Some(sfq(words)?),
+        ("tbf", _) => Some(tbf(words)?),
         ("htb", _) => return Err("before the `;`, if it is `htb`".into()),
         _ => return Err(known()),
     };
@@ -157,7 +158,10 @@ fn discipline(text: &str, parent: u32, handle: u32) -> Result<Discipline, String
 /// The words that are left.
 struct Words<'t>(std::vec::IntoIter<&'t str>);
 
-impl Words<'_> {
+impl<'t> Words<'t> {
+    fn of(text: &'t str) -> Words<'t> {
+        Words(text.split_whitespace().collect::<Vec<_>>().into_iter())
+    }
     fn value(&mut self, word: &str, what: &str, read: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
         self.0.next().and_then(read).ok_or_else(|| format!("written with {what} after `{word}`"))
     }
@@ -397,7 +401,7 @@ fn spec(rate: f64) -> Vec<u8> {
 }
 
 /// `htb` with one class: `struct tc_htb_glob`, whose default is that class, and `struct tc_htb_opt`.
-fn htb(words: &str) -> Result<Vec<Discipline>, String> {
+fn htb(words: &mut Words<'_>) -> Result<Vec<Discipline>, String> {
     // Of `tc`: what one tick of a kernel with high-resolution timers sends, and a full packet.
     const BURST: f64 = 1600.0;
     // Units of 64 ns.
@@ -407,7 +411,6 @@ fn htb(words: &str) -> Result<Vec<Discipline>, String> {
         ("rate", PerSecond, 0.0), ("ceil", PerSecond, 0.0), ("burst|buffer|maxburst", Size, BURST),
         ("cburst|cbuffer|cmaxburst", Size, BURST), ("quantum", Size, 0.0), ("prio", Number, 0.0),
     ];
-    let mut words = Words(words.split_whitespace().collect::<Vec<_>>().into_iter());
     let [rate, ceil, burst, cburst, quantum, prio] = words.all("htb", table, table.len())?;
     if rate == 0.0 {
         return Err("`htb` with `rate`".into());

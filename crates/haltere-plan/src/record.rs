@@ -312,8 +312,7 @@ impl Depths {
 }
 
 impl LinkRecord {
-    /// From the counters at the end of the warm-up and at the end of the run, between which the peak was
-    /// reset.
+    /// From the counters at the end of the warm-up and at the end of the run, between which the peak was reset.
     pub fn new(warmup: &LinkCounters, end: &LinkCounters) -> LinkRecord {
         let after_warmup = LinkCounters {
             arrived: end.arrived - warmup.arrived,

@@ -410,10 +410,12 @@ impl<P: Pkt> Wifi<P> {
     }
     /// With `late` the last aggregate of that sender takes more packets unless it is on the channel.
     fn top_up(&mut self, sender: usize, now: Time, fate: &mut impl Fate<P>) {
+        if !self.params.late {
+            return;
+        }
         let on_air = self.on_air.as_ref().is_some_and(|on_air| on_air.senders.contains(&sender));
         let hardware = &mut self.senders[sender].hardware;
-        if self.params.late
-            && hardware.len() > usize::from(on_air)
+        if hardware.len() > usize::from(on_air)
             && let Some(Aggregate { lane, frames, .. }) = hardware.pop_back()
             && let Some(aggregate) = self.build(lane, frames, now, fate)
         {

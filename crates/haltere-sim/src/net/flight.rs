@@ -1,8 +1,8 @@
 //! Packets in flight. One list holds those of all lines; the packets of one line are chained in order of departure.
 //!
 //! A packet keeps its place from link to link, unless it waits in a discipline. A place that it leaves is the next to be
-//! used. So the list has as many places as packets were ever in flight
-//! at once, and the few places that a short line uses stay in the cache, however many lines there are.
+//! used. So the list has as many places as packets were ever in flight at once, and the few places that a short line
+//! uses stay in the cache, however many lines there are.
 //!
 //! ```text
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line

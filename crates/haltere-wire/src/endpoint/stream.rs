@@ -207,6 +207,7 @@ impl Transfer {
                 Ok(None) => return self.write_when_possible(context),
                 Err(socket::Dead) => {
                     context.forget(self.sender.as_fd());
+                    self.source = None;
                     return Ok(());
                 }
             }
@@ -248,7 +249,7 @@ impl Endpoint for Transfer {
         }
         let (bytes, next) = source.write(at);
         self.allowance = self.allowance.map(|left| left + bytes);
-        // A sender that cannot be watched any more is gone: its source with it.
+        // A sender that is gone, or cannot be watched, has no source any more.
         if bytes == 0 || self.writing || self.write(context).is_ok() {
             context.tick_at(next);
         }
