@@ -3,7 +3,7 @@
 
 RELEASE := $(CARGO_TARGET_DIR)/release-files
 
-web: setup ## The page that runs experiments in a browser, in target/web: for any web host, or to be opened as a file
+web: $(VENV)/.extra-web ## The page that runs experiments in a browser, in target/web: for any web host, or to be opened as a file
 	$(BIN)/python tools/web/build.py "$(CARGO_TARGET_DIR)/web"
 
 # With the links that run an example in the browser, if `make web` has written that page.

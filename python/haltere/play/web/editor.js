@@ -11,7 +11,7 @@ export class Editor {
     Object.assign(this, { changed, schema, wrong: null, offered: [], chosen: 0, from: 0 });
     this.area = element("textarea", {
       id: "file", spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "off", "aria-label": "Experiment file", "aria-autocomplete": "list", "aria-controls": "offers",
-      oninput: () => this.edited(), onscroll: () => this.place(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => this.close(), 150), onclick: () => this.close(),
+      oninput: () => this.edited(), onscroll: () => this.place(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => document.activeElement === this.area || this.close(), 150), onclick: () => this.close(),
     });
     this.colours = element("pre", { class: "colours", "aria-hidden": "true" });
     this.lines = element("div", { class: "lines", "aria-hidden": "true" });
