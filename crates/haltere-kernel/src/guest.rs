@@ -262,7 +262,7 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
         "fabric": "kernel",
         "late_us": { "mean": late(counters.late_sum_ns, counters.departed), "max": late(counters.late_max_ns, 1) },
         "router": {
-            "arrived": counters.arrived, "departed": counters.departed, "returned": counters.returned,
+            "arrived": counters.arrived, "departed": counters.departed, "emitted": counters.emitted,
             "unroutable": counters.unroutable, "inside": inside, "unaccounted": unaccounted, "refused": refused,
         },
     });

@@ -127,8 +127,8 @@ pub struct Counters {
     pub arrived: u64,
     /// Packets delivered to hosts.
     pub departed: u64,
-    /// Copies that disciplines sent back.
-    pub returned: u64,
+    /// Copies that disciplines emitted, to go back to their senders.
+    pub emitted: u64,
     /// Packets dropped because no link leads to their destination, or no host is there.
     pub unroutable: u64,
     /// Events of links that were carried out.
@@ -157,7 +157,7 @@ impl Totals {
     /// all are counted.
     pub fn unaccounted(&self) -> i64 {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|link| of(&link.total)).sum::<u64>();
-        let came = self.counters.arrived + self.counters.returned + links(|c| c.duplicated);
+        let came = self.counters.arrived + self.counters.emitted + links(|c| c.duplicated);
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
         came as i64 - (self.counters.departed + gone + self.counters.unroutable + self.inside) as i64
     }
@@ -356,7 +356,7 @@ impl<P: Routed> Fabric<P> {
     fn collect(&mut self, now: Time, link: usize) {
         let (back, to) = (self.plan.links[link].emission_node(), self.plan.links[link].to);
         self.moving.extend(self.given.delivered.drain(..).map(|packet| (to, packet)));
-        self.counters.returned += self.given.emitted.len() as u64;
+        self.counters.emitted += self.given.emitted.len() as u64;
         self.moving.extend(self.given.emitted.drain(..).map(|packet| (back, packet)));
         let next = self.links[link].next_event().map(|at| at.max(now)).filter(|at| *at != Time::NEVER);
         if next != self.scheduled[link] {

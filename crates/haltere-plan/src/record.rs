@@ -321,7 +321,7 @@ impl LinkRecord {
             dropped_overlimit: end.dropped_overlimit - warmup.dropped_overlimit,
             dropped_congestion: end.dropped_congestion - warmup.dropped_congestion,
             marked: end.marked - warmup.marked,
-            returned: end.returned - warmup.returned,
+            emitted: end.emitted - warmup.emitted,
             lost: end.lost - warmup.lost,
             duplicated: end.duplicated - warmup.duplicated,
             packet_ns: end.packet_ns - warmup.packet_ns,
@@ -347,8 +347,8 @@ pub struct LinkCounters {
     pub dropped_congestion: u64,
     /// Packets marked CE by the discipline.
     pub marked: u64,
-    /// Copies sent back to their sender.
-    pub returned: u64,
+    /// Copies that the discipline emitted, to go back to their senders.
+    pub emitted: u64,
     /// Packets lost on the line.
     pub lost: u64,
     /// Packets that the line delivered twice.

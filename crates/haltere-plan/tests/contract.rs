@@ -241,7 +241,7 @@ fn counters(base: u64, peak_packets: u32) -> LinkCounters {
         dropped_overlimit: base * 4,
         dropped_congestion: base * 5,
         marked: base * 6,
-        returned: base * 7,
+        emitted: base * 7,
         lost: base * 8,
         duplicated: base * 9,
         packet_ns: u128::from(base) << 64,
@@ -365,7 +365,7 @@ fn emitted_packets_are_counted_as_returned() {
     let threshold: QueueParams =
         serde_json::from_str(r#"{"kind": "threshold", "return_to_sender": true}"#).expect("parameters");
     let (seen, counted, _) = overloaded(threshold.clone(), Ecn::Ect0, 4, true);
-    assert!(seen.emitted > 10 && counted.returned == seen.emitted, "{} {}", seen.emitted, counted.returned);
+    assert!(seen.emitted > 10 && counted.emitted == seen.emitted, "{} {}", seen.emitted, counted.emitted);
     let (_, counted, _) = overloaded(threshold, Ecn::Ect0, 4, false);
-    assert_eq!(counted.returned, 0);
+    assert_eq!(counted.emitted, 0);
 }

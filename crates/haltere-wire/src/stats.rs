@@ -56,7 +56,7 @@ impl Snapshot {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|(_, _, c)| of(c)).sum::<u64>();
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
         let waiting_outside = self.holds;
-        let came = self.fabric.arrived + self.fabric.returned + links(|c| c.duplicated);
+        let came = self.fabric.arrived + self.fabric.emitted + links(|c| c.duplicated);
         let sent: u64 = self.ports.iter().map(|p| p.sent + p.refused).sum();
         came as i64 - (sent + gone + self.fabric.unroutable + waiting_outside) as i64
     }
@@ -96,12 +96,12 @@ impl Snapshot {
             self.unread.not_ip,
         );
         for (name, (backlog, _), c) in &self.links {
-            let LinkCounters { sent, sent_bytes, marked, returned, lost, peak_packets, .. } = c;
+            let LinkCounters { sent, sent_bytes, marked, emitted, lost, peak_packets, .. } = c;
             let (full, congestion, waiting) = (c.dropped_overlimit, c.dropped_congestion, backlog.packets);
             let _ = writeln!(
                 text,
                 "to the {name}: {sent} packets, {sent_bytes} bytes sent; {full} dropped (queue full), {congestion} dropped \
-                 (congestion), {marked} marked, {returned} returned, {lost} lost on the line; {waiting} waiting, at most \
+                 (congestion), {marked} marked, {emitted} emitted, {lost} lost on the line; {waiting} waiting, at most \
                  {peak_packets}",
             );
         }
@@ -131,7 +131,7 @@ impl Snapshot {
             self.links.iter().map(|(name, (backlog, ring), c)| link_json(name, backlog, *ring, c)).collect();
         json!({
             "time_s": self.at.as_secs_f64(),
-            "arrived": self.fabric.arrived, "departed": self.fabric.departed, "returned": self.fabric.returned,
+            "arrived": self.fabric.arrived, "departed": self.fabric.departed, "emitted": self.fabric.emitted,
             "unroutable": self.fabric.unroutable, "malformed": self.unread.malformed, "not_ip": self.unread.not_ip,
             "fragments": self.unread.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
             "links": links, "ports": self.ports, "turns": self.turns, "sleeps": self.sleeps,
@@ -198,7 +198,7 @@ fn link_json(name: &str, backlog: &Backlog, ring: u32, c: &LinkCounters) -> Valu
     json!({
         "name": name, "arrived": c.arrived, "sent": c.sent, "sent_bytes": c.sent_bytes,
         "dropped_overlimit": c.dropped_overlimit, "dropped_congestion": c.dropped_congestion, "marked": c.marked,
-        "returned": c.returned, "lost": c.lost, "peak_packets": c.peak_packets,
+        "emitted": c.emitted, "lost": c.lost, "peak_packets": c.peak_packets,
         "packet_seconds": c.packet_ns as f64 * 1e-9,
         "waiting_packets": backlog.packets, "waiting_bytes": backlog.bytes, "ring_packets": ring,
     })

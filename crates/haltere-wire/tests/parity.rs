@@ -175,7 +175,7 @@ fn routed(params: &QueueParams, trace: &[(Time, Plain)]) -> Verdicts {
         overlimit: total.dropped_overlimit,
         congestion: total.dropped_congestion,
         marked: total.marked,
-        returned: total.returned,
+        returned: total.emitted,
     }
 }
 

@@ -98,7 +98,7 @@ const LINK: [Count<LinkCounters>; 9] = [
     ("dropped_overlimit", "packets", |c| c.dropped_overlimit),
     ("dropped_congestion", "packets", |c| c.dropped_congestion),
     ("marked", "packets", |c| c.marked),
-    ("returned", "packets", |c| c.returned),
+    ("returned", "packets", |c| c.emitted),
     ("lost", "packets", |c| c.lost),
     ("peak_packets", "packets", |c| c.peak_packets as u64),
 ];

@@ -395,7 +395,7 @@ impl<P: Pkt, S: Sink<P>> Fate<P> for Fates<'_, S> {
         self.counters.marked += 1;
     }
     fn emit(&mut self, copy: P) {
-        self.counters.returned += 1;
+        self.counters.emitted += 1;
         self.sink.emitted(copy);
     }
     fn random(&mut self) -> u64 {

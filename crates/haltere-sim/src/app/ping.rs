@@ -70,7 +70,7 @@ impl App for Ping {
                 let rtt = fabric.now - echo.sent;
                 fabric.record.pings.push(PingSample { at: echo.sent, flow: self.index as u32, rtt });
             }
-            _ => {} // returned by a queue on the path: nobody waits for it
+            _ => {} // a queue on the path emitted it: nobody waits for it
         }
     }
     fn received(&self) -> u64 {

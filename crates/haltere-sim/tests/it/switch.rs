@@ -115,11 +115,11 @@ fn with_returned_packets_every_copy_is_accounted_for() {
         let plan = mixed(queue);
         let record = go(&plan);
         let processor = link(&plan, &record, "switch>switch.out");
-        assert!(processor.returned > 50, "{name}: {} returned", processor.returned);
+        assert!(processor.emitted > 50, "{name}: {} returned", processor.emitted);
         let up: u64 = (1..=6).map(|i| link(&plan, &record, &format!("h{i}>switch")).sent).sum();
         let down: u64 = (1..=6).map(|i| link(&plan, &record, &format!("switch.out>h{i}")).sent).sum();
         let dropped = processor.dropped_overlimit + processor.dropped_congestion;
-        assert_eq!(processor.arrived, up + processor.returned, "{name}: what comes in is from hosts or a copy");
+        assert_eq!(processor.arrived, up + processor.emitted, "{name}: what comes in is from hosts or a copy");
         assert_eq!(processor.arrived, processor.sent + dropped, "{name}: nothing waits at the end");
         assert_eq!(processor.sent, down, "{name}: what leaves reaches a host");
     }
@@ -148,10 +148,10 @@ fn each_copy_reaches_the_sender_that_its_original_left() {
     let record = go(&plan);
     let (bottleneck, info) = (link(&plan, &record, "n2>n3"), record.flows[0].sender.expect("TCP"));
     assert_eq!(record.flows[0].received, 2_000_000);
-    assert!(bottleneck.returned > 20);
-    assert_eq!(bottleneck.returned, info.returned + info.returned_late, "each copy is counted or counted as late");
+    assert!(bottleneck.emitted > 20);
+    assert_eq!(bottleneck.emitted, info.returned + info.returned_late, "each copy is counted or counted as late");
     let back = link(&plan, &record, "n2>n1").sent - link(&plan, &record, "n3>n2").sent;
-    assert_eq!(back, bottleneck.returned, "and nothing else was returned");
+    assert_eq!(back, bottleneck.emitted, "and nothing else was returned");
     assert_eq!(bottleneck.marked, 0, "the originals go on unmarked");
     assert!(info.ecn_reductions > 0 && info.ecn_reductions <= info.returned, "the sender slows down for them alone");
     assert!(info.ecn_reductions <= info.rounds, "at most once a window: {} in {}", info.ecn_reductions, info.rounds);
@@ -162,11 +162,11 @@ fn datagrams_acknowledgements_and_syns_meet_congestion_but_are_not_returned() {
     let threshold = "packet_rate = 700, queue = { kind = \"threshold\", upper = \"1p\", return_to_sender = true }";
     let datagrams = cbr("h1", "h2", "1000B", "2s") + "ecn = true\n";
     let plan = switch(2, threshold, &datagrams);
-    assert_eq!(link(&plan, &go(&plan), "switch>switch.out").returned, 0, "UDP has no sender that slows down");
+    assert_eq!(link(&plan, &go(&plan), "switch>switch.out").emitted, 0, "UDP has no sender that slows down");
     // Behind the datagrams every segment finds the queue at its threshold.
     let plan = switch(4, threshold, &(datagrams + &dctcp("h3", "h4", "100kB")));
     let record = go(&plan);
-    let (returned, sender) = (link(&plan, &record, "switch>switch.out").returned, record.flows[1].sender.expect("TCP"));
+    let (returned, sender) = (link(&plan, &record, "switch>switch.out").emitted, record.flows[1].sender.expect("TCP"));
     assert!(0 < returned && returned <= sender.segments_sent, "{returned} of {} segments", sender.segments_sent);
 }
 
@@ -208,7 +208,7 @@ fn with_threads_every_copy_is_recirculated_through_the_ingress_thread() {
     let plan = switch(6, &threads(800, 300, "upper = \"1p\", return_to_sender = true"), &traffic);
     let record = go(&plan);
     let up: u64 = (1..=6).map(|i| link(&plan, &record, &format!("h{i}>switch")).sent).sum();
-    let returned: u64 = (0..4).map(|k| link(&plan, &record, &format!("switch.out>switch.egress{k}")).returned).sum();
+    let returned: u64 = (0..4).map(|k| link(&plan, &record, &format!("switch.out>switch.egress{k}")).emitted).sum();
     let ingress = link(&plan, &record, "switch>switch.out");
     assert!(returned > 50, "{returned} returned");
     assert_eq!(ingress.arrived, up + returned, "what comes in is from hosts or a copy");

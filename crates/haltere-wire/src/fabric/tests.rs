@@ -129,7 +129,7 @@ fn returned_copies_come_out_where_the_packet_came_in() {
         let copy = Frame::parse(bytes);
         assert_eq!((copy.flow().src_port, copy.flow().dst_port, copy.ecn()), (2, 1, haltere_queue::Ecn::Ce));
     }
-    let returned = router.fabric.network.counters().returned;
+    let returned = router.fabric.network.counters().emitted;
     assert_eq!(returned, router.ports[0].sent.len() as u64);
     assert_eq!(router.snapshot(Time::ZERO + Dur::from_secs(2)).unaccounted(), 0);
 }

@@ -28,7 +28,7 @@ impl SimLink {
             dropped_overlimit: counters.dropped_overlimit,
             dropped_congestion: counters.dropped_congestion,
             marked: signals.map_or(0, |signals| signals.marked),
-            returned: signals.map_or(0, |signals| signals.emitted),
+            emitted: signals.map_or(0, |signals| signals.emitted),
             lost: self.extras.as_ref().map_or(0, |extras| extras.lost),
             duplicated: self.impairments().map_or(0, |impairments| impairments.duplicated),
             packet_ns: u128::try_from(packet_ns)

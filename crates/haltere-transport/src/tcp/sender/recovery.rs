@@ -68,7 +68,7 @@ impl Sender {
         self.recovery.state = CaState::Recovery;
     }
 
-    /// RFC 3168 section 6.1.2: an echo, and likewise a returned packet, reduces the window once in a window of data.
+    /// RFC 3168 section 6.1.2: a mark that counts reduces the window once in a window of data.
     pub(crate) fn enter_cwr(&mut self) {
         self.undo.set_restorable(false);
         if self.recovery.state < CaState::Cwr {

@@ -55,7 +55,7 @@ pub(crate) const EVER_RETRANS: u16 = 8;
 pub(crate) const APP_LIMITED: u16 = 16;
 /// Ends with the FIN.
 pub(crate) const FIN: u16 = 32;
-/// Its mark was counted already, when it was returned.
+/// Its mark counted already, ahead of the echo.
 pub(crate) const CE_COUNTED: u16 = 64;
 /// It has given its delivery-rate sample.
 pub(crate) const SAMPLED: u16 = 128;

@@ -283,12 +283,12 @@ fn random_links_do_the_same_lazily_and_eagerly() {
         totals.lost += counters.lost;
         totals.duplicated += counters.duplicated;
         totals.marked += counters.marked;
-        totals.returned += counters.returned;
+        totals.emitted += counters.emitted;
         totals.dropped_overlimit += counters.dropped_overlimit;
         totals.dropped_congestion += counters.dropped_congestion;
     }
     println!("{cases} cases: {totals:?}");
-    let LinkCounters { arrived, sent, lost, duplicated, marked, returned, .. } = totals;
-    let rare = [lost, duplicated, marked, returned, totals.dropped_overlimit, totals.dropped_congestion];
+    let LinkCounters { arrived, sent, lost, duplicated, marked, emitted, .. } = totals;
+    let rare = [lost, duplicated, marked, emitted, totals.dropped_overlimit, totals.dropped_congestion];
     assert!(2 * sent > arrived && rare.iter().all(|n| *n > cases / 10), "too little happened: {totals:?}");
 }
