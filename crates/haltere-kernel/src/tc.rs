@@ -28,20 +28,22 @@ enum Take {
     SetByte(u8),
     /// A rate, which the kernel takes in eight bytes.
     LongRate,
+    /// The word itself stands for no rate, in eight bytes.
+    NoRate,
     /// A twentieth of a time, in us.
     Twentieth,
     /// A number, which the kernel takes in parts of 256.
     In256,
 }
 
-use Take::{Byte, In256, LongRate, Micros, Number, Probability, Rate as PerSecond, Set, SetByte, Size, Twentieth};
+use Take::{Byte, In256, LongRate, Micros, NoRate, Number, Probability, Rate as PerSecond, Set, SetByte, Size, Twentieth};
 
 impl Take {
     /// A value as the payload of an attribute.
     fn payload(self, value: f64) -> Vec<u8> {
         match self {
             Byte | SetByte(_) => vec![value as u8],
-            LongRate => (value as u64).to_ne_bytes().into(),
+            LongRate | NoRate => (value as u64).to_ne_bytes().into(),
             _ => (value as u32).to_ne_bytes().into(),
         }
     }
@@ -79,7 +81,7 @@ const TABLES: &[Table] = &[
         ("low_rate_threshold", 10, PerSecond), ("ce_threshold", 12, Micros),
     ]),
     ("cake", &[
-        ("bandwidth", 2, LongRate), ("unlimited", 2, Set(0)), ("diffserv3", 3, Set(0)), ("diffserv4", 3, Set(1)),
+        ("bandwidth", 2, LongRate), ("unlimited", 2, NoRate), ("diffserv3", 3, Set(0)), ("diffserv4", 3, Set(1)),
         ("diffserv8", 3, Set(2)), ("besteffort", 3, Set(3)), ("precedence", 3, Set(4)), ("flowblind", 5, Set(0)),
         ("srchost", 5, Set(1)), ("dsthost", 5, Set(2)), ("hosts", 5, Set(3)), ("flows", 5, Set(4)),
         ("dual-srchost", 5, Set(5)), ("dual-dsthost", 5, Set(6)), ("triple-isolate", 5, Set(7)),
@@ -181,6 +183,7 @@ impl<'t> Words<'t> {
             }
             Set(value) => Ok(f64::from(value)),
             SetByte(value) => Ok(f64::from(value)),
+            NoRate => Ok(0.0),
         }
     }
     /// The values of the words of a discipline that takes a structure, each with its default. It has the first `known`
@@ -488,6 +491,7 @@ mod tests {
         let rtt = [attribute(7, &20_000u32.to_ne_bytes()), attribute(8, &1000u32.to_ne_bytes())].concat();
         let flows = attribute(5, &4u32.to_ne_bytes());
         assert_eq!(options("cake bandwidth 10mbit rtt 20ms flows"), [rate, rtt, flows].concat());
+        assert_eq!(options("cake unlimited"), attribute(2, &0u64.to_ne_bytes()));
         let target = attribute(3, &15_000u32.to_ne_bytes());
         let made = options("dualpi2 target 15ms coupling_factor 2 alpha 0.16 any_ect");
         let rest = [attribute(10, &[2]), attribute(5, &41u32.to_ne_bytes()), attribute(14, &[3])].concat();
