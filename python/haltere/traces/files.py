@@ -80,8 +80,7 @@ def _value(path: str, name: str, cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        value = _core.parse_quantity(quantity, cell.strip())
-        return value * 1e-9 if quantity == "duration" else value
+        return _core.parse_quantity(quantity, cell.strip())
 
 
 def _theaterq(path: str, text: str) -> Trace:
