@@ -104,6 +104,24 @@ def test_access_links_are_listed_and_explained(tmp_path: Path) -> None:
     assert "access link" in told and "Netalyzr" in told and 'path = "dsl-16/1"' in told and 'rate = "16Mbit"' in told
 
 
+@pytest.mark.parametrize(("path", "mean_ms"), [("cable-100/10", 28.0), ("cable-250/25", 28.0), ("5g-still", 21.0)])
+def test_idle_links_have_the_round_trip_of_their_source(
+    path: str, mean_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # 37 ms has no factor in common with slots of 1 ms and grants of 2 and 8 ms, so that pings come at all their phases.
+    results = Scenario.from_dict(
+        {
+            "duration": "60s",
+            "warmup": "1s",
+            "topology": {"dumbbell": {"pairs": 1, "access": {"rate": "10Gbit"}, "bottleneck": {"path": path}}},
+            "traffic": [{"kind": "ping", "interval": "37ms"}],
+        }
+    ).run(seeds=1)
+    # Within 2 %: the sources have whole milliseconds.
+    assert Run(results, results.runs[0]).ping_ms().mean() == pytest.approx(mean_ms, rel=0.02)
+
+
 # -- an outage of 30 s ----------------------------------------------------------------------------------------------------
 
 

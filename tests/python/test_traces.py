@@ -54,7 +54,9 @@ def test_formats_of_rows_keep_what_a_trace_says(kind: str, tmp_path: Path) -> No
 
 
 def test_a_csv_may_have_units_and_a_median_is_over_time(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("time,rate,delay,loss\n0,10Mbit,20ms,0\n2500ms,0,30ms,5%\n3s,5Mbit,40ms,0\n3500ms,5Mbit,40ms,0\n")
+    (tmp_path / "x.csv").write_text(
+        "time,rate,delay,loss\n0,10Mbit,20ms,0\n2500ms,0,30ms,5%\n3s,5Mbit,40ms,0\n3500ms,5Mbit,40ms,0\n"
+    )
     read = files.read(str(tmp_path / "x.csv"))
     assert (read.at_s.tolist(), read.end_s, read.rate.tolist()) == ([0.0, 2.5, 3.0], 3.5, [10e6, 0.0, 5e6])
     assert read.columns["delay"].tolist() == [0.02, 0.03, 0.04] and read.columns["loss"].tolist() == [0.0, 0.05, 0.0]
@@ -179,9 +181,9 @@ def test_a_drawn_trace_of_satellites_has_the_delay_and_the_loss_of_hand_overs(tm
     assert len(drawn.outages()) == 0  # 30 to 50 ms are too short to count
     # Hand-overs at 12 and 27 s: nothing leaves, then another rate, and 140 ms later no more loss.
     assert drawn.at_s[[0, 1, 3, 4, 6]].tolist() == pytest.approx([0, 12, 12.14, 27, 27.14]) and len(drawn.at_s) == 7
-    assert drawn.rate[[1, 4]].tolist() == [0, 0] and (drawn.columns["loss"] > 0).tolist() == [False, True, True, False, True, True, False]
+    assert drawn.rate[[1, 4]].tolist() == [0, 0] and np.flatnonzero(drawn.columns["loss"]).tolist() == [1, 2, 4, 5]
     delays = drawn.columns["delay"]
-    assert len(set(delays)) == 3 and 0.02 <= delays.min() and delays.max() <= 0.03
+    assert len(set(delays)) == 3 and delays.min() >= 0.02 and delays.max() <= 0.03
     # The laboratory runs the file that is written of it as it runs the name.
     done = called("trace", "convert", "starlink", "--length", "30", "--out", str(tmp_path / "x.csv"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -49,9 +49,7 @@ def _list(args: argparse.Namespace) -> int:
         ]
         for name, one in public.sources().items()
     ]
-    rows += [
-        [name, *["–"] * 4, "drawn with a random seed; `haltere explain` says how"] for name in public.paths()
-    ]
+    rows += [[name, *["–"] * 4, "drawn with a random seed; `haltere explain` says how"] for name in public.paths()]
     columns = ["name", "size", "length", "mean rate", "licence", "what it is"]
     print(Document("Traces", [Table("traces", "", columns, rows, left=len(columns))]).text())
     return 0
