@@ -97,7 +97,8 @@ haltere_units::params! {
         /// The rate of data in both directions, above 0. The default is that of 802.11n with two streams and 20 MHz
         /// (MCS 15).
         pub rate: Rate = Rate::from_bps(144_400_000), [above 0];
-        /// Other rates from certain times on.
+        /// Other rates from certain times on: tables, or a CSV file with the columns `time` and `rate`.
+        #[schemars(schema_with = "crate::stations::steps_schema")]
         pub steps: Vec<RateStep> = Vec::new();
         /// Probability that a packet of an aggregate must be sent again.
         pub error: Prob = Prob::ZERO;
