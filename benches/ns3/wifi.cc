@@ -1,17 +1,5 @@
-// Three stations of a Wi-Fi network, each with one TCP download, in ns-3: 802.11n with two streams and 20 MHz (MCS 15,
-// 144.4 Mbit/s), a server behind 1 Gbit/s and 10 ms. The same for Haltere:
-//
-//   duration = "100s"
-//   topology.wireless.wan = { rate = "1Gbit", delay = "10ms" }
-//   [topology.wireless.medium.queue]
-//   kind      = "wifi"
-//   scheduler = "round_robin"
-//   stations  = [{}, {}, {}]
-//   queue     = { kind = "drop_tail", limit = "1000p" }
-//   [[traffic]]
-//   kind       = "bulk"          # or: kind = "cbr", rate = "100Mbit"
-//   congestion = "cubic"
-//   start      = "500ms"
+// Three stations of a Wi-Fi network, each with one download, in ns-3: 802.11n with two streams and 20 MHz (MCS 15,
+// 144.4 Mbit/s), a server behind 1 Gbit/s and 10 ms. The same for Haltere: benches/scenarios/wifi.toml.
 //
 // Wi-Fi is not among the modules of get.sh. With PyPI's wheel, unpacked in DIR:
 //

@@ -42,6 +42,9 @@ class Scenario:
     def capacity(self, link: str, instants_s: list[float], seed: int) -> list[float] | None:
         """What a link can carry between each of these instants (seconds, rising) and the next, in bits; ``None`` if packets take no time. The seed draws what is drawn."""
 
+    def varying(self, link: str, seed: int) -> str | None:
+        """What changes on a direction of a link in the course of a run with that seed, as JSON; ``None`` if nothing does."""
+
     def links(self) -> str:
         """The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and whether it is watched."""
 

@@ -145,7 +145,7 @@ def test_a_mahimahi_command_line_becomes_a_link_with_its_traces(tmp_path: Path) 
     (tmp_path / "up").write_text("1\n2\n")
     (tmp_path / "down").write_text("1\n")
     line = (
-        "mm-delay 20 mm-loss uplink 0.1 mm-loss uplink 0.1 mm-link up down --uplink-queue=codel "
+        "mm-delay 20 mm-loss uplink 0.1 mm-loss uplink 0.1 mm-link --once --uplink-queue=codel up down "
         "--uplink-queue-args=packets=50,target=5,interval=100 --downlink-queue droptail --downlink-queue-args packets=100 "
         "--meter-uplink -- wget http://10.0.0.1/"
     )
@@ -259,7 +259,8 @@ def test_a_matrix_of_htsim_becomes_replayed_flows(tmp_path: Path) -> None:
     [
         (("dummynet", "x"), "format must be one of `mahimahi`"),
         (("mahimahi", "mm-delay 20"), "must have one `mm-link`, got 0"),
-        (("mahimahi", "mm-link up"), "a value must follow"),
+        (("mahimahi", "mm-link up"), "two traces must follow, got 1"),
+        (("mahimahi", "mm-link up down --uplink-queue"), "a value must follow"),
         (("mahimahi", "mm-link up down --uplink-queue=red"), "--uplink-queue must be one of"),
         (("interop", "simple"), "scenario must be one of simple-p2p"),
         (("interop", "simple-p2p --delay=1ms --bandwidth=1Mbps"), "--queue must be given"),

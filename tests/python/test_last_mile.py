@@ -16,6 +16,7 @@ from haltere.analysis import metrics
 from haltere.analysis.measures import Run
 from haltere.analysis.newest import percentile
 from haltere.api import Scenario
+from haltere.errors import InputError
 from haltere.report import explore
 from haltere.studies import last_mile
 
@@ -102,6 +103,46 @@ def test_access_links_are_listed_and_explained(tmp_path: Path) -> None:
     )
     told = called("explain", "dsl-16/1", cwd=tmp_path).stdout
     assert "access link" in told and "Netalyzr" in told and 'path = "dsl-16/1"' in told and 'rate = "16Mbit"' in told
+
+
+@pytest.mark.parametrize(("path", "mean_ms"), [("cable-100/10", 28.0), ("cable-250/25", 28.0), ("5g-still", 21.0)])
+def test_idle_links_have_the_round_trip_of_their_source(
+    path: str, mean_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # 37 ms has no factor in common with slots of 1 ms and grants of 2 and 8 ms, so that pings come at all their phases.
+    results = Scenario.from_dict(
+        {
+            "duration": "60s",
+            "warmup": "1s",
+            "topology": {"dumbbell": {"pairs": 1, "access": {"rate": "10Gbit"}, "bottleneck": {"path": path}}},
+            "traffic": [{"kind": "ping", "interval": "37ms"}],
+        }
+    ).run(seeds=1)
+    # Within 2 %: the sources have whole milliseconds.
+    assert Run(results, results.runs[0]).ping_ms().mean() == pytest.approx(mean_ms, rel=0.02)
+
+
+def test_a_station_s_rates_may_be_those_of_a_recorded_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # 12 Mbit/s for half a second, then nothing for half a second.
+    (tmp_path / "x.down").write_text("\n".join(map(str, [*range(1, 501), 1000])) + "\n")
+    assert called("trace", "convert", "x.down", "--out", "x.csv", cwd=tmp_path).returncode == 0
+
+    def run(steps: str) -> Any:
+        cell = f'{{ kind = "cell", error = 0, users = [{{ rate = "1Mbit", steps = {steps}, repeat = "1001ms" }}] }}'
+        (tmp_path / "x.toml").write_text(
+            f'duration = "3s"\n[topology.dumbbell]\npairs = 1\naccess = {{}}\nbottleneck = {{ queue = {cell}, reverse = {{ delay = "1ms" }} }}\n'
+            '[[traffic]]\nkind = "cbr"\nrate = "20Mbit"\n'
+        )
+        return Scenario.load(tmp_path / "x.toml").run(seeds=1)
+
+    file = run('"x.csv"')
+    rows = [row.split(",") for row in (tmp_path / "x.csv").read_text().splitlines()[1:]]
+    tables = ", ".join(f'{{ at = "{at}s", rate = "{float(rate):.0f}bit" }}' for at, rate in rows)
+    assert file.runs[0].digest == run(f"[{tables}]").runs[0].digest
+    with pytest.raises(InputError, match="steps must be a CSV file of times and rates, got `y"):
+        run('"y.csv"')
 
 
 # -- an outage of 30 s ----------------------------------------------------------------------------------------------------

@@ -53,6 +53,16 @@ def test_formats_of_rows_keep_what_a_trace_says(kind: str, tmp_path: Path) -> No
     assert np.allclose(scenario.capacity("n1>n2", [0, 1, 1.5, 2, 3], 1), [12e6, 0, 3e6, 12e6])
 
 
+def test_a_csv_may_have_units_and_a_median_is_over_time(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        "time,rate,delay,loss\n0,10Mbit,20ms,0\n2500ms,0,30ms,5%\n3s,5Mbit,40ms,0\n3500ms,5Mbit,40ms,0\n"
+    )
+    read = files.read(str(tmp_path / "x.csv"))
+    assert (read.at_s.tolist(), read.end_s, read.rate.tolist()) == ([0.0, 2.5, 3.0], 3.5, [10e6, 0.0, 5e6])
+    assert read.columns["delay"].tolist() == [0.02, 0.03, 0.04] and read.columns["loss"].tolist() == [0.0, 0.05, 0.0]
+    assert ("delay: least, median, greatest", "20, 20, 40 ms") in read.summary()
+
+
 def test_a_log_of_leoem_has_delays_and_hand_overs(tmp_path: Path) -> None:
     rows = [
         "1$[-1, 5, 6, -2]$4$[0.001, 0.010, 0.002]$0.013",
@@ -161,7 +171,32 @@ def test_a_drawn_trace_is_that_of_the_run(tmp_path: Path) -> None:
     assert 1e6 < drawn.rates()[1].mean() < 11e6 and np.array_equal(
         drawn.instants_s, public.drawn("lte-driving", 3, 60.0).instants_s
     )
-    assert len(public.drawn("starlink", 1, 30.0).outages()) == 0  # 30 to 50 ms are too short to count
     done = called("trace", "convert", "lte-driving", "--seed", "3", "--out", str(tmp_path / "lte.trace"), cwd=tmp_path)
     assert done.returncode == 0 and np.allclose(files.read(str(tmp_path / "lte.trace")).instants_s, drawn.instants_s)
+    # The laboratory reads the CSV of its mean rates too.
+    done = called("trace", "convert", "lte-driving", "--seed", "3", "--out", str(tmp_path / "lte.csv"), cwd=tmp_path)
+    assert done.returncode == 0
+    values = f'{{"duration": "60s", "topology": {{"dumbbell": {{"pairs": 1, "access": {{}}, "bottleneck": {{"trace": "{tmp_path}/lte.csv"}}}}}}, "traffic": [{{"kind": "bulk"}}]}}'
+    bits = _core.Scenario.from_json(values, "x").capacity("left>right", [0, 30, 59.998], 1)
+    assert bits is not None and sum(bits) == pytest.approx(len(drawn.instants_s) * 12e3, rel=1e-3)
     assert "did you mean" in called("explain", "lte-drivin", cwd=tmp_path).stderr
+
+
+def test_a_drawn_trace_of_satellites_has_the_delay_and_the_loss_of_hand_overs(tmp_path: Path) -> None:
+    drawn = public.drawn("starlink", 1, 30.0)
+    assert len(drawn.outages()) == 0  # 30 to 50 ms are too short to count
+    # Hand-overs at 12 and 27 s: nothing leaves, then another rate, and 140 ms later no more loss.
+    assert drawn.at_s[[0, 1, 3, 4, 6]].tolist() == pytest.approx([0, 12, 12.14, 27, 27.14]) and len(drawn.at_s) == 7
+    assert drawn.rate[[1, 4]].tolist() == [0, 0] and np.flatnonzero(drawn.columns["loss"]).tolist() == [1, 2, 4, 5]
+    delays = drawn.columns["delay"]
+    assert len(set(delays)) == 3 and delays.min() >= 0.02 and delays.max() <= 0.03
+    # The laboratory runs the file that is written of it as it runs the name.
+    done = called("trace", "convert", "starlink", "--length", "30", "--out", str(tmp_path / "x.csv"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+    def capacity(link: str) -> list[float] | None:
+        text = f'{{"duration": "30s", "topology": {{"dumbbell": {{"pairs": 1, "access": {{}}, "bottleneck": {link}}}}}, "traffic": [{{"kind": "bulk"}}]}}'
+        return _core.Scenario.from_json(text, "x").capacity("left>right", [0, 12, 12.01, 12.05, 20, 27.02, 30], 1)
+
+    file = f'{{"trace": {{"kind": "csv", "file": "{tmp_path}/x.csv"}}}}'
+    assert capacity('{"path": "starlink"}') == pytest.approx(capacity(file))

@@ -116,6 +116,13 @@ impl Scenario {
             instants_s.iter().map(|at| Time::from_ns((at.max(0.0) * 1e9).round() as u64)).collect();
         py.detach(|| guard(|| self.lab.capacity(link, &instants, seed)))?.map_err(input)
     }
+    /// What changes on a direction of a link in the course of a run with that seed, as JSON; `None` if nothing does.
+    fn varying(&self, py: Python<'_>, link: &str, seed: u64) -> PyResult<Option<String>> {
+        let plan = py.detach(|| self.plan(seed))?;
+        let varying = plan.links.iter().find(|one| one.name == link).and_then(|one| one.varying.as_deref());
+        let text = varying.map(serde_json::to_string).transpose();
+        text.map_err(|e| HaltereError::new_err(e.to_string()))
+    }
     /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and
     /// whether it is watched.
     fn links(&self, py: Python<'_>) -> PyResult<String> {

@@ -72,7 +72,8 @@ haltere_units::params! {
         pub host: Option<u16> = None;
         /// What the user would get alone, without fading, above 0.
         pub rate: Rate = Rate::from_mbps(20), [above 0];
-        /// Other rates from certain times on, such as a trace. 0: out of reach.
+        /// Other rates from certain times on: tables, or a CSV file with the columns `time` and `rate`. 0: out of reach.
+        #[schemars(schema_with = "crate::stations::steps_schema")]
         pub steps: Vec<RateStep> = Vec::new();
         /// The steps begin again after so long. Left out: the last one holds.
         pub repeat: Option<Dur> = None;

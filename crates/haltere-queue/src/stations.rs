@@ -4,6 +4,7 @@ use crate::Pkt;
 use alloc::format;
 use alloc::vec::Vec;
 use haltere_units::{Dur, ParamError, Rate, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 haltere_units::params! {
     /// A rate from a time on.
@@ -13,6 +14,11 @@ haltere_units::params! {
         /// The rate from then on.
         pub rate: Rate = Rate::ZERO;
     }
+}
+
+/// What an experiment may write for steps: these tables, or the name of a file that has them.
+pub(crate) fn steps_schema(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [<Vec<RateStep>>::json_schema(generator), { "type": "string" }] })
 }
 
 /// The rate of a station over time.

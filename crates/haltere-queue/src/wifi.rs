@@ -97,7 +97,8 @@ haltere_units::params! {
         /// The rate of data in both directions, above 0. The default is that of 802.11n with two streams and 20 MHz
         /// (MCS 15).
         pub rate: Rate = Rate::from_bps(144_400_000), [above 0];
-        /// Other rates from certain times on.
+        /// Other rates from certain times on: tables, or a CSV file with the columns `time` and `rate`.
+        #[schemars(schema_with = "crate::stations::steps_schema")]
         pub steps: Vec<RateStep> = Vec::new();
         /// Probability that a packet of an aggregate must be sent again.
         pub error: Prob = Prob::ZERO;
@@ -155,7 +156,7 @@ struct Lane<P> {
     /// To be sent again, before all others.
     again: VecDeque<Frame<P>>,
     next_seq: u64,
-    /// When the last aggregate took packets.
+    /// When the last aggregate was begun.
     turn_at: Time,
     /// The packet that the receiver gives out next, and those that came before it. `None`: it was dropped.
     expected: u64,
@@ -469,10 +470,10 @@ impl<P: Pkt> Wifi<P> {
             let limits = bytes <= params.aggregate_bytes && rate.time_for(bytes) <= params.aggregate;
             count == 0 || limits && (count as u32) < params.aggregate_packets
         };
-        let turn_at = &mut self.lanes[id].turn_at;
-        let wait = now.since(core::mem::replace(turn_at, now));
-        if let Some(queue) = &mut self.lanes[id].queue {
-            queue.on_turn(wait);
+        let begins = frames.is_empty();
+        let lane = &mut self.lanes[id];
+        if begins && let Some(queue) = &mut lane.queue {
+            queue.on_turn(now.since(lane.turn_at));
         }
         loop {
             let lane = &mut self.lanes[id];
@@ -505,6 +506,9 @@ impl<P: Pkt> Wifi<P> {
                 frames.push_back(Frame { seq: lane.next_seq, tries: 1, pkt });
                 lane.next_seq += 1;
             }
+        }
+        if begins && !frames.is_empty() {
+            self.lanes[id].turn_at = now;
         }
         let airtime = PREAMBLE + rate.time_for(Bytes::new(bytes)) + SIFS + BLOCK_ACK;
         (!frames.is_empty()).then_some(Aggregate { lane: id, frames, airtime })

@@ -39,11 +39,19 @@ def _list(args: argparse.Namespace) -> int:
     from ..traces import public
 
     rows = [
-        [name, f"{one['bytes'] / 1e6:.1f} MB" if "bytes" in one else "–", one["licence"], one["about"]]
+        [
+            name,
+            f"{one['bytes'] / 1e6:.1f} MB" if "bytes" in one else "–",
+            f"{one['seconds']} s" if "seconds" in one else "–",
+            f"{one['mbit']:g} Mbit/s" if "mbit" in one else "–",
+            one["licence"],
+            one["about"],
+        ]
         for name, one in public.sources().items()
     ]
-    rows += [[name, "–", "–", "drawn with a random seed; `haltere explain` says how"] for name in public.paths()]
-    print(Document("Traces", [Table("traces", "", ["name", "size", "licence", "what it is"], rows, left=4)]).text())
+    rows += [[name, *["–"] * 4, "drawn with a random seed; `haltere explain` says how"] for name in public.paths()]
+    columns = ["name", "size", "length", "mean rate", "licence", "what it is"]
+    print(Document("Traces", [Table("traces", "", columns, rows, left=len(columns))]).text())
     return 0
 
 

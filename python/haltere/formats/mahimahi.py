@@ -45,8 +45,7 @@ def read(words: Sequence[str]) -> Found:
             through[way] *= 1 - _number(_next(line, word), word)
         elif word == "mm-link":
             links += 1
-            ways["uplink"]["trace"], ways["downlink"]["trace"] = _next(line, word), _next(line, word)
-            line = _options(line, ways, left_out)
+            line = _link(line, ways, left_out)
         elif word in ("mm-onoff", "mm-webreplay", "mm-webrecord", "mm-meter"):
             left_out.append(f"`{word}` is not read")
         elif word == "--":
@@ -73,11 +72,15 @@ def read(words: Sequence[str]) -> Found:
     )
 
 
-def _options(line: list[str], ways: dict[str, dict[str, Any]], left_out: list[str]) -> list[str]:
-    """Takes mm-link's options off the line, into the directions; gives what is left of the line."""
+def _link(line: list[str], ways: dict[str, dict[str, Any]], left_out: list[str]) -> list[str]:
+    """Takes mm-link's traces and its options, which may be on both sides of them, off the line; gives what is left of it."""
     kinds: dict[str, str] = {}
     arguments: dict[str, dict[str, float]] = {}
-    while line and line[0].startswith("--") and line[0] != "--":
+    traces = list(ways)
+    while line and line[0] != "--" and (traces or line[0].startswith("--")):
+        if not line[0].startswith("--"):
+            ways[traces.pop(0)]["trace"] = line.pop(0)
+            continue
         name, equals, value = line.pop(0)[2:].partition("=")
         way, _, what = name.partition("-")
         if way in ways and what == "queue":
@@ -94,6 +97,8 @@ def _options(line: list[str], ways: dict[str, dict[str, Any]], left_out: list[st
             left_out.append("`--once`: a trace begins again at its end")
         elif not any(one in name for one in _SHOWN):
             left_out.append(f"the option `--{name}` is not read")
+    if traces:
+        raise InputError(f"mm-link: two traces must follow, got {2 - len(traces)}")
     for way, kind in kinds.items():
         ways[way]["queue"] = _queue(kind, arguments.get(way, {}), way, left_out)
     return line

@@ -86,19 +86,20 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
 
 
 _COMPARED = (
-    "A comparison, not a reproduction: Sprout's paper has means over eight recorded links and Linux of 2012; these runs are over links drawn from the "
-    "model that the paper gives for them, with a buffer without bound."
+    "A comparison, not a reproduction: Sprout's paper has means over eight recorded links and Linux of 2012; these runs are over eight links with the "
+    "mean rates of those, drawn from the model that the paper gives for them, with a buffer without bound."
 )
 
 
 def measured(results: Results, of: str, metric: str, axis: str = PATH) -> Cells:
-    """A metric by link (or by another axis) and control, a value a seed; NaN if a run has none."""
-    cells: Cells = {}
+    """A metric by link (or by another axis) and control, a value a seed; NaN if a run has none. Over what else is swept it is the mean."""
+    points: dict[tuple[str, str], list[list[float]]] = {}
     for point, runs in measures.by_point(results):
         where = point.labels[axis]
         name = str(where.get("kind") if isinstance(where, Mapping) else where)
-        cells[name, str(point.labels[f"traffic.{of}.congestion"])] = [metrics.named(run, metric) for run in runs]
-    return cells
+        key = name, str(point.labels[f"traffic.{of}.congestion"])
+        points.setdefault(key, []).append([metrics.named(run, metric) for run in runs])
+    return {key: [float(value) for value in np.mean(values, axis=0)] for key, values in points.items()}
 
 
 def links(cells: Cells) -> list[str]:
@@ -225,5 +226,5 @@ def sprout(cells: Mapping[str, Cells]) -> Table:
             used.scaled(100).format(0) if used else "–", f"{paper['used']:g}" if "used" in paper else "–",
         ])  # fmt: skip
     columns = ["control", "queue", "self-inflicted delay (s)", "Sprout's paper", "link used (%)", "Sprout's paper"]
-    note = "Sprout's paper: averages over eight recorded links, as far as public text gives them."
-    return Table("sprout", "Self-inflicted delay over a drawn cellular link", columns, rows, note, left=2)
+    note = "Averages over eight links: here drawn, in Sprout's paper recorded, as far as public text gives them."
+    return Table("sprout", "Self-inflicted delay over drawn cellular links", columns, rows, note, left=2)

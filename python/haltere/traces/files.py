@@ -80,8 +80,7 @@ def _value(path: str, name: str, cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        value = _core.parse_quantity(quantity, cell.strip())
-        return value * 1e-9 if quantity == "duration" else value
+        return _core.parse_quantity(quantity, cell.strip())
 
 
 def _theaterq(path: str, text: str) -> Trace:
@@ -176,16 +175,15 @@ def _table(trace: Trace) -> Trace:
 
 def _to_csv(trace: Trace) -> str:
     table = _table(trace)
-    lines = [",".join(["time", *table.columns])]
-    values = [table.at_s, *table.columns.values()]
-    lines += [",".join(f"{float(value):.9g}" for value in row) for row in zip(*values, strict=True)]
     # With `cont = "loop"` the last row says when the trace begins again.
-    return (
-        "\n".join(
-            [*lines, ",".join(f"{float(value):.9g}" for value in (table.end_s, *(one[-1] for one in values[1:])))]
-        )
-        + "\n"
-    )
+    columns = {"time": np.append(table.at_s, table.end_s)}
+    columns |= {name: np.append(values, values[-1]) for name, values in table.columns.items()}
+    cells = [[_WRITTEN.get(name, "{:.9g}").format(value) for value in of] for name, of in columns.items()]
+    return "\n".join([",".join(columns), *map(",".join, zip(*cells, strict=True))]) + "\n"
+
+
+#: The laboratory reads whole ns and whole bit/s.
+_WRITTEN = {"time": "{:.9f}", "delay": "{:.9f}", "rate": "{:.0f}"}
 
 
 def _to_theaterq(trace: Trace) -> str:

@@ -17,7 +17,7 @@ from .. import _core, catalogue
 from ..errors import InputError, unknown
 from ..runs.files import write_atomically
 from . import files
-from .trace import PACKET, Trace
+from .trace import Trace
 
 
 @cache
@@ -42,11 +42,31 @@ def drawn(name: str, seed: int, duration: float, reverse: bool = False) -> Trace
         "traffic": [{"kind": "bulk"}],
     }
     scenario = _core.Scenario.from_json(json.dumps(values), name)
-    edges = np.arange(0.0, duration + 5e-4, 1e-3)
-    bits = np.array(scenario.capacity("right>left" if reverse else "left>right", edges.tolist(), seed))
-    if np.allclose(bits / PACKET, np.round(bits / PACKET), atol=1e-6):
-        return Trace.of_instants(np.repeat(edges[1:], np.round(bits / PACKET).astype(int)))
-    return Trace(edges[:-1], duration, {"rate": bits * 1e3})
+    varying = json.loads(scenario.varying("right>left" if reverse else "left>right", seed) or "{}")
+    capacity = varying["capacity"]
+    if "Trace" in capacity:
+        instants = np.array([_core.parse_quantity("duration", at) for at in capacity["Trace"]["instants"]])
+        return Trace.of_instants(np.ceil(instants[instants <= duration] * 1e3 - 1e-6) / 1e3)
+    changes = {
+        name: [("0s", steps["first"]), *steps["steps"]]
+        for name, steps in {"rate": capacity["Schedule"], **varying}.items()
+        if name in _QUANTITIES and steps is not None
+    }
+    return Trace.of_steps(
+        duration,
+        {
+            name: [(_core.parse_quantity("duration", at), _quantity(name, value)) for at, value in steps]
+            for name, steps in changes.items()
+        },
+    )
+
+
+#: What changes in a drawn trace, and what its values are.
+_QUANTITIES = {"rate": "rate", "delay": "duration", "loss": "probability"}
+
+
+def _quantity(name: str, value: str | float) -> float:
+    return _core.parse_quantity(_QUANTITIES[name], value) if isinstance(value, str) else value
 
 
 def fetch(name: str, file: Path, mirror: str | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,16 @@ class Trace:
             {"rate": counts * PACKET / np.minimum(np.diff(edges), np.maximum(end - edges[:-1], 1e-3))},
             instants_s,
         )
+
+    @classmethod
+    def of_steps(cls, end_s: float, columns: Mapping[str, Sequence[tuple[float, float]]]) -> Trace:
+        """A trace whose columns change at times of their own: for each the times from which on (s), the first 0, and the values."""
+        at = np.array(sorted({at for steps in columns.values() for at, _ in steps if at < end_s}))
+        held = {
+            name: np.array(values)[np.searchsorted(times, at, "right") - 1]
+            for name, (times, values) in ((name, zip(*steps, strict=True)) for name, steps in columns.items())
+        }
+        return cls(at, end_s, held)
 
     def opportunities(self) -> Array:
         """Times at which a packet can be delivered, to the millisecond: those of the trace, or when its rate has carried one more packet."""
@@ -108,12 +118,11 @@ class Trace:
         for name, unit, scale in (("delay", "ms", 1e3), ("loss", "%", 100.0)):
             if name in self.columns:
                 values = self.columns[name] * scale
-                rows.append(
-                    (
-                        f"{name}: least, median, greatest",
-                        f"{values.min():.4g}, {np.median(values):.4g}, {values.max():.4g} {unit}",
-                    )
-                )
+                order = np.argsort(values)
+                times = np.cumsum(np.diff(np.append(self.at_s, self.end_s))[order])
+                median = values[order][np.searchsorted(times, times[-1] / 2)]
+                shown = f"{values.min():.4g}, {median:.4g}, {values.max():.4g} {unit}"
+                rows.append((f"{name}: least, median, greatest", shown))
         return rows
 
 

@@ -215,6 +215,19 @@ fn late_aggregates_take_packets_until_their_transmission_starts() {
     };
     assert_eq!((aggregates(false), aggregates(true)), ((3, 4), (2, 4)));
 }
+/// Of five packets at 5 ms the first leaves alone, and the second and the third together (4 ms at 7.2 Mbit/s). The fourth did not fit. The
+/// fifth leaves its queue once the first is through, 1797 us later: no aggregate left it behind. A sixth at 6.5 ms finds a full aggregate,
+/// which is no new turn.
+#[test]
+fn a_late_packet_does_not_move_the_turn_of_its_station() {
+    let queue = r#"{ "kind": "codel", "target": "20ms", "ce_threshold": "1ms" }"#;
+    let queue = Some(Box::new(serde_json::from_str(queue).unwrap()));
+    let (mut q, mut fate) = (wifi(&Params { late: true, queue, ..params(&[7.2]) }), Recorder::new(1));
+    (0..5).for_each(|id| q.enqueue(us(5000), to(2, id).ecn(crate::Ecn::Ect1), &mut fate));
+    q.enqueue(us(6500), to(2, 5).ecn(crate::Ecn::Ect1), &mut fate);
+    assert_eq!(q.dequeue(us(6798), &mut fate).map(|pkt| pkt.id), Some(0));
+    assert!(fate.marked_ids().is_empty(), "{:?}", fate.marked_ids());
+}
 #[test]
 fn two_stations_with_one_host_are_refused() {
     let mut params = params(&[10.0, 20.0]);

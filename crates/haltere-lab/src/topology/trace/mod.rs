@@ -69,7 +69,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// Puts the contents of each `trace` file below `topology` in the place of the file's name.
+/// Puts the contents of each `trace` file below `topology` in the place of the file's name, and those of each file of
+/// a station's `steps`.
 pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
     match experiment.get_mut("topology") {
         Some(topology) => walk(topology, "topology", folder),
@@ -84,6 +85,9 @@ fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioErro
                 if let Some(trace) = keys.get_mut(key) {
                     read_file(trace, path, folder)?;
                 }
+            }
+            if let Some(steps) = keys.get_mut("steps") {
+                read_steps(steps, path, folder)?;
             }
             keys.iter_mut().try_for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), folder))
         }
@@ -142,6 +146,15 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
     let contents = read(&text)
         .map_err(|(rule, got)| Fault::new(path, "trace", rule, format!("{got} in `{file}`")).out_of_range())?;
     table.insert(key.into(), Value::String(contents));
+    Ok(())
+}
+
+/// The rates of a station of a shared medium.
+fn read_steps(steps: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
+    let Value::String(file) = steps else { return Ok(()) };
+    let text = read_text(&Key { path, name: "steps", rule: "a CSV file of times and rates" }, folder, file)?;
+    *steps = rows::rates_of_csv(&text)
+        .map_err(|(rule, got)| Fault::new(path, "steps", rule, format!("{got} in `{file}`")).out_of_range())?;
     Ok(())
 }
 

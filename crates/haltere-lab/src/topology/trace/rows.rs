@@ -8,6 +8,7 @@ use haltere_plan::varying::Steps;
 use haltere_units::{Dur, Prob, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 kind! {
@@ -189,6 +190,16 @@ fn parse(text: &str) -> Result<Table, Wrong> {
 pub(super) fn of_csv(text: &str) -> Result<String, Wrong> {
     parse(text)?;
     Ok(lines(text).map(|(_, line)| line).collect::<Vec<_>>().join("\n"))
+}
+
+/// The rates of a CSV file as the steps of a station.
+pub(super) fn rates_of_csv(text: &str) -> Result<Value, Wrong> {
+    let table = parse(text)?;
+    if table.rate.is_empty() || !(table.delay.is_empty() && table.loss.is_empty() && table.limit.is_empty()) {
+        return Err(("CSV with the columns `time` and `rate`", "others".into()));
+    }
+    let rows = table.times.iter().zip(&table.rate);
+    Ok(rows.map(|(at, rate)| json!({ "at": at.to_string(), "rate": rate.to_string() })).collect())
 }
 
 /// A trace file of TheaterQ as CSV. Lines that do not begin with a digit count for nothing, as in TheaterQ.
