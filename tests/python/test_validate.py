@@ -346,13 +346,14 @@ def test_netem_jitter_is_uniform_around_its_delay() -> None:
 
 
 @pytest.mark.parametrize(("scenario", "overtakes"), [({}, True), ({"access_mbit": 100}, False)])
-def test_netem_jitter_lets_packets_overtake_each_other_without_a_rate(scenario: dict[str, Any], overtakes: bool) -> None:
+def test_netem_jitter_makes_packets_overtake_without_a_rate(scenario: dict[str, Any], overtakes: bool) -> None:
     """A packet that is held back by 10 ms more than the one after it, 1.2 ms later, makes a hole of several segments."""
     told = tables(netem_fwd="delay 20ms 5ms", **scenario)
     (flow,) = [row for row in told["flows"].to_pylist() if row["flow"] == "f0"]
     lost = sum(row["lost"] + row["dropped_overlimit"] for row in told["links"].to_pylist())
     assert (flow["retransmissions"] > lost) == overtakes
-    link = translate.translate(case(**RENO | {"netem_fwd": "delay 20ms 5ms"} | scenario), 1)["topology"]["graph"]["links"][0]
+    graph = translate.translate(case(**RENO | {"netem_fwd": "delay 20ms 5ms"} | scenario), 1)["topology"]["graph"]
+    link = graph["links"][0]
     assert link.get("overtake", False) == overtakes
     assert not link["reverse"].get("overtake", False), "the other direction has its own netem"
 
