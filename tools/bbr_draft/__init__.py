@@ -28,7 +28,7 @@ from .trace import NotReached, Trace
 _SEED = 1
 _WORDS = {True: "held", False: "not held", None: "condition not reached"}
 _CARE = (
-    "The appendix expects what an implementation's variables show. They are sampled every 5 ms, an eighth of a round trip: what lasts less is not seen.",
+    "The appendix expects what an implementation's variables show. They are sampled every 5 ms, an eighth of a round trip (A.1, A.3, A.4, A.5, A.8 and A.10: every ms): what lasts less is not seen.",
     "A.7 is about STARTUP here; PROBE_UP under the same conditions is the beginning of A.6.",
     "That state is saved upon loss (A.18, A.19) is seen by its being restored; tests of the control's own module see it itself.",
 )

@@ -198,7 +198,8 @@ def _startup_aggregated(t: Trace) -> Verdicts:
 
 @_verdicts("A.13")
 def _cruise_aggregated(t: Trace) -> Verdicts:
-    cruise = t.first("cruise", after_s=5.0)
+    # Bursts come every 20 ms: over less than a second, the rate depends on whether the last one is in it.
+    cruise = next(one for one in t.ended("cruise", after_s=5.0) if t.seconds(one) >= 1.0)
     here = slice(cruise.first, cruise.last + 1)
     extra, cwnd, bdp = t.variable("extra_acked")[here], t.column("cwnd_bytes")[here], t.variable("bdp")[here]
     rate = t.rate(cruise.first, cruise.last)
@@ -222,13 +223,15 @@ def _tiny(t: Trace) -> Verdicts:
 @_verdicts("A.15")
 def _faster(t: Trace) -> Verdicts:
     wanted = payload(100.0) * 1e6
-    bw, rounds = t.variable("max_bw"), t.variable("rounds")
-    up = t.first("up", after_s=STEP_S)
+    bw, rounds, bounds = t.variable("max_bw"), t.variable("rounds"), t.variable("inflight_longterm")
+    # After a probe that lost too much the next one stops at the bound; the one after that, which raises it, is the case's.
+    ups = t.ended("up", after_s=STEP_S)
+    up = next((one for one in ups if bounds[one.last] > bounds[one.first]), ups[0])
     found = np.flatnonzero((bw >= (1 - _CLOSE) * wanted) & (t.at >= STEP_S))
     took = rounds[found[0]] - rounds[up.first] if len(found) else math.inf
-    probes = sum(t.at[one.first] <= t.at[found[0]] for one in t.phases("up", after_s=STEP_S)) if len(found) else 0
+    probes = sum(t.at[up.first] <= t.at[one.first] <= t.at[found[0]] for one in ups) if len(found) else 0
     bdp = wanted * RTT_MS / 1e3 / 8 / MSS
-    longterm = t.variable("inflight_longterm")[up.first : up.last + 1]
+    longterm = bounds[up.first : up.last + 1]
     is_bound = math.isfinite(longterm[0])
     grown = f"{_packets(longterm[0])} to {_packets(longterm.max())}" if is_bound else "no bound was set before"
     yield longterm.max() > longterm[0] if is_bound else None, grown

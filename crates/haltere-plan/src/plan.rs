@@ -196,7 +196,7 @@ pub struct Impairments {
     pub reorder: Prob,
     /// How long such a packet is held back.
     pub reorder_by: Dur,
-    /// Packets that leave after the delay fell overtake those that left before.
+    /// Packets overtake each other if the jitter differs or the delay falls.
     #[serde(default)]
     pub overtake: bool,
     /// Probability that the line delivers a packet twice. The copy takes no time on the line.
@@ -253,7 +253,8 @@ impl LinkPlan {
     pub fn saved_up(&self) -> Burst {
         Burst { bytes: self.burst, time: self.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.burst)) }
     }
-    /// The delay of packets differs. Then a packet might overtake the one before it, which a link prevents.
+    /// The delay of packets differs. Then a packet might overtake the one before it, which a link prevents without
+    /// `overtake`.
     pub fn delay_differs(&self) -> bool {
         let changes = |varying: &Varying| {
             let replayed = matches!(varying.capacity, Capacity::TwoTraces(_));

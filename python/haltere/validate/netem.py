@@ -35,12 +35,6 @@ def link_of_netem(text: str, where: str, delay_ns: int) -> dict[str, Any]:
     return link | {"delay": "0s", "reorder": 1 - early, "reorder_by": link["delay"]}
 
 
-def reorders(text: str, access_mbit: float | None) -> bool:
-    """True if netem's jitter lets packets overtake each other: it does unless its own rate queues them."""
-    link = link_of_netem(text, "netem", 0)
-    return "jitter" in link and not access_mbit and "rate" not in link
-
-
 def _delay(words: list[str], where: str) -> dict[str, Any]:
     base = time_ns(_value(words, where, "delay"), f"{where} delay")
     if not words or not words[0][0].isdigit():

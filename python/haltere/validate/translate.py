@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .load import Case
-from .netem import link_of_netem, reorders
+from .netem import link_of_netem
 from .scenario import Flow, Scenario, Transfer, expand_flows, expand_transfers
 from .tc import parse_qdisc, queue_of_classes
 from .tc_words import NotTranslated, Queue, duration, nbytes, packets
@@ -96,13 +96,7 @@ def _check_paths(s: Scenario) -> None:
 
 def differences(s: Scenario) -> list[str]:
     """What the translation does not reproduce exactly."""
-    found = []
-    for key, text in (("netem_fwd", s.netem_fwd), ("netem_rev", s.netem_rev)):
-        if s.rtt_ms and text and reorders(text, s.access_mbit):
-            found.append(f"{key}: netem's jitter lets packets overtake each other, here they keep their order")
-    if s.steps:
-        found.append("steps: after an idle time the shaper lets one frame more through, here it does not")
-    return found
+    return ["steps: after an idle time the shaper lets one frame more through, here it does not"] if s.steps else []
 
 
 def _seconds(seconds: float) -> str:
@@ -159,6 +153,8 @@ def _host(s: Scenario, way: str) -> dict[str, Any]:
     ) | {"watch": False}
     if s.access_mbit:  # the text follows it, and its rate would be the last one given
         link = {"rate": f"{int(s.access_mbit * 1e6)}bit"} | link
+    if "jitter" in link and "rate" not in link:  # with a rate, netem counts the delay from the packet before
+        link["overtake"] = True
     if "rate" in link:
         link["queue"] = {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}
     return link
@@ -188,7 +184,7 @@ def _node(host: str, path: int) -> str:
     return f"{host}.{path}" if path else host
 
 
-IMPAIRMENTS: dict[str, Any] = {"loss": 0.0, "jitter": "0s", "reorder": 0.0, "reorder_by": "0s"}
+IMPAIRMENTS: dict[str, Any] = {"loss": 0.0, "jitter": "0s", "overtake": False, "reorder": 0.0, "reorder_by": "0s"}
 """What a link's reverse direction would take over from it, and how to say that it has none."""
 
 

@@ -110,6 +110,10 @@ impl Bbr3 {
     /// Draft §5.5.10.3, UpdateCongestionSignals.
     pub(super) fn update_congestion_signals(&mut self, ack: &Ack) {
         self.count_marks(ack);
+        if self.is_linux() && ack.rate.is_some() {
+            // So the loss that ended a probe, which the new phase forgot, lowers the bounds, too.
+            self.bounds.loss_in_round |= ack.lost > 0;
+        }
         if self.bounds.loss_round_start {
             self.adapt_lower_bounds();
             self.bounds.loss_in_round = false;

@@ -174,6 +174,7 @@ impl Bbr3 {
             State::Down => (self.rules.down, CWND_GAIN),
             State::Cruise | State::Refill => (Gain::UNIT, CWND_GAIN),
             State::Up => UP_GAINS,
+            State::ProbeRtt if self.is_linux() => (Gain::UNIT, Gain::UNIT),
             State::ProbeRtt => PROBE_RTT_GAINS,
         }
     }

@@ -39,11 +39,18 @@ impl FullPipe {
 
 impl Bbr3 {
     pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
+        // The authors' code looks at losses first: they bound the flight even if the growth ends, too.
+        let first = self.is_linux() && self.state == State::Startup;
+        if first {
+            self.check_much_loss(ack);
+        }
         self.check_growth(ack);
         if self.state != State::Startup {
             return;
         }
-        self.check_much_loss(ack);
+        if !first {
+            self.check_much_loss(ack);
+        }
         if self.core.filled {
             self.start_drain();
         }

@@ -11,9 +11,10 @@ haltere_units::params! {
         Draft,
         /// Those of the authors' code for Linux (github.com/google/bbr, branch v3, `tcp_bbr.c`). Constants are in
         /// 256ths. Growth of the bandwidth is noticed at any acknowledgement, not only at the end of a round, so a
-        /// probe lasts longer. Each acknowledgement that finds nothing to send marks what leaves next as limited by the
-        /// application; such samples measure no aggregation in a full window. The flight is that at the next departure. Only a probe that ProbeRTT did not cut short
-        /// renews the bandwidth filter. Fast recovery restores no window, and a spurious loss no phase. Startup counts
+        /// probe lasts longer. The loss that ends a probe lowers the bounds, too. Each acknowledgement that finds
+        /// nothing to send marks what leaves next as limited by the application; such samples measure no aggregation
+        /// in a full window, which that of ProbeRTT is not. The flight is that at the next departure. Only a probe that
+        /// ProbeRTT did not cut short renews the bandwidth filter. Fast recovery restores no window, and a spurious loss no phase. Startup counts
         /// acknowledgements with losses, not ranges. Drain has no limit in rounds.
         Linux,
     }

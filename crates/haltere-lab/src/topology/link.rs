@@ -40,7 +40,7 @@ pub struct LinkSpec {
     /// Propagation time of each direction.
     pub delay: Dur,
     /// Each packet takes longer by a time drawn uniformly from zero to this, or as in busy Wi-Fi networks: `{ kind =
-    /// "wifi", mean = "7ms" }`. Packets keep their order. Real hosts have some jitter. Without any, flows of equal rates stay in phase, and the phase decides which flow finds room in a
+    /// "wifi", mean = "7ms" }`. Packets keep their order without `overtake`. Real hosts have some jitter. Without any, flows of equal rates stay in phase, and the phase decides which flow finds room in a
     /// full drop-tail queue (Floyd and Jacobson 1992). Jitter of about the time of a full packet at the bottleneck
     /// avoids that.
     pub jitter: Jitter,
@@ -58,8 +58,8 @@ pub struct LinkSpec {
     /// How long such a packet is held back. Required with `reorder`.
     #[serde(skip_serializing_if = "is_no_time")]
     pub reorder_by: Dur,
-    /// True: if `trace` or `schedule` shortens the delay, packets that leave then overtake those that left before, as on
-    /// two paths over satellites. False: no packet overtakes another.
+    /// True: packets overtake each other if `jitter` differs, as under Linux's netem, or if `trace` or `schedule`
+    /// shortens the delay, as on two paths over satellites. False: no packet overtakes another.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub overtake: bool,
     /// Probability that a packet is delivered twice. The copy takes no time on the line. The kernel world has no such

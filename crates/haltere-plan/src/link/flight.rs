@@ -22,9 +22,10 @@ impl<P> Flight<P> {
     pub fn push(&mut self, due: Time, packet: P) {
         self.in_order.push_back((due, packet));
     }
-    /// The packet is held back until `due`, which is not before that of the packet held back last.
+    /// The packet is held back until `due`, and goes after those that are due by then.
     pub fn hold_back(&mut self, due: Time, packet: P) {
-        self.held_back.push_back((due, packet));
+        let at = self.held_back.partition_point(|(other, _)| *other <= due);
+        self.held_back.insert(at, (due, packet));
     }
     /// When the next packet is delivered.
     pub fn next(&self) -> Option<Time> {

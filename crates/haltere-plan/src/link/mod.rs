@@ -111,12 +111,10 @@ pub struct Link<P, Q = Queue<P>> {
     jitter: Jitter,
     impairments: Impairments,
     losses: Losses,
-    /// The delay of packets differs, and none may overtake the one before it.
+    /// The delay of packets differs, and without `overtake` none may overtake the one before it.
     ordered: bool,
     /// When the last packet that was not held back is delivered.
     last_due: Time,
-    /// When the last packet that was held back is delivered.
-    last_held: Time,
     /// Packets that have waited in the discipline since `counted_to`.
     waiting: u32,
     counted_to: Time,
@@ -155,7 +153,6 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
             impairments,
             ordered: plan.delay_differs(),
             last_due: Time::ZERO,
-            last_held: Time::ZERO,
             waiting: 0,
             counted_to: Time::ZERO,
             depths: plan.count_depths.then(Depths::default),
@@ -328,11 +325,12 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
             self.counters.lost += 1;
             return sink.lost(packet);
         }
+        let mut overtaken = false;
         if self.ordered {
             let jitter = self.line.jitter(leaves).unwrap_or(self.jitter);
             due = later(due, jitter.draw(&mut self.streams.jitter));
+            overtaken = self.impairments.overtake && (!jitter.is_zero() || self.line.is_overtaken(leaves, due));
         }
-        let overtaken = self.impairments.overtake && self.line.is_overtaken(leaves, due);
         if self.ordered && !overtaken {
             due = due.max(self.last_due);
             self.last_due = due;
@@ -352,8 +350,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     /// The packet is in flight, in order or overtaken by later ones.
     fn launch(&mut self, due: Time, held: bool, packet: P) {
         if held {
-            self.last_held = self.last_held.max(due);
-            self.flight.hold_back(self.last_held, packet);
+            self.flight.hold_back(due, packet);
         } else {
             self.flight.push(due, packet);
         }

@@ -178,6 +178,24 @@ fn packets_on_a_shorter_path_overtake_those_on_the_longer_one() {
     let overtaking = [(28_000, 3), (31_000, 0), (41_000, 1), (46_000, 4), (49_000, 2)];
     assert_eq!(delivered(&on(true), &arrivals), overtaking);
 }
+/// Each packet has its own jitter, and the deliveries are in the order of their times.
+#[test]
+fn packets_with_little_jitter_overtake_those_with_much() {
+    let most = Dur::from_ms(8);
+    let on = |overtake| {
+        let impairments = Impairments { overtake, ..Impairments::default() };
+        LinkPlan { jitter: most.into(), ..with(impairments) }
+    };
+    let arrivals: Vec<(u64, u32)> = (0..100).map(|i| (2 * i, 1250)).collect();
+    let mut jitter = Streams::new(1, &plan().name).jitter;
+    let drawn = arrivals.iter().map(|(at, _)| ms(at + 3) + most.mul_f64(jitter.uniform()));
+    let mut due: Vec<(Time, u32)> = drawn.zip(0..).collect();
+    due.sort();
+    let want: Vec<(u64, u32)> = due.iter().map(|(at, number)| (at.as_ns() / 1000, *number)).collect();
+    assert!(!want.is_sorted_by_key(|(_, number)| *number));
+    assert_eq!(delivered(&on(true), &arrivals), want);
+    assert!(delivered(&on(false), &arrivals).is_sorted_by_key(|(_, number)| *number));
+}
 fn with(impairments: Impairments) -> LinkPlan {
     LinkPlan { impairments: Some(Box::new(impairments)), ..plan() }
 }

@@ -120,6 +120,24 @@ impl<P: Copy> Flights<P> {
         flight.tail = at;
         flight.len += 1;
     }
+    /// Adds the packet at that [place](Flights::place) to that flight, after those that are due by then.
+    pub fn insert(&mut self, flight: &mut Flight, at: u32) {
+        let due = self.places[at as usize].due;
+        if self.last_due(flight).is_none_or(|last| last <= due) {
+            return self.join(flight, at);
+        }
+        let (mut before, mut after) = (NONE, flight.head);
+        while self.places[after as usize].due <= due {
+            (before, after) = (after, self.next[after as usize]);
+        }
+        self.next[at as usize] = after;
+        if before == NONE {
+            flight.head = at;
+        } else {
+            self.next[before as usize] = at;
+        }
+        flight.len += 1;
+    }
     /// Prefetches the head of that flight and returns its place, or [`NONE`] if the flight is empty.
     #[inline(always)]
     pub fn fetch_first(&self, flight: &Flight) -> u32 {
@@ -189,6 +207,27 @@ mod tests {
                 most = most.max(model.iter().map(VecDeque::len).sum());
             }
             prop_assert_eq!(flights.places.len(), most);
+        }
+
+        /// Packets that are inserted leave in the order of their times, those of one time as they came.
+        #[test]
+        fn inserted_packets_leave_by_their_times(steps in prop::collection::vec((any::<bool>(), 0u64..9), 1..200)) {
+            let (mut flights, mut line, mut model) = (Flights::default(), Flight::default(), Vec::<(Time, usize)>::new());
+            for (step, (push, due)) in steps.into_iter().enumerate() {
+                if push {
+                    let due = Time::from_ns(due);
+                    let place = flights.place(due, step);
+                    flights.insert(&mut line, place);
+                    model.push((due, step));
+                    model.sort();
+                } else {
+                    let place = flights.pop(&mut line, Time::NEVER);
+                    let want = (!model.is_empty()).then(|| model.remove(0).1);
+                    prop_assert_eq!(place.map(|place| flights.take(place)), want);
+                }
+                prop_assert_eq!(flights.due(&line), model.first().map_or(Time::NEVER, |head| head.0));
+                prop_assert_eq!((flights.last_due(&line), line.len() as usize), (model.last().map(|last| last.0), model.len()));
+            }
         }
     }
 }

@@ -151,3 +151,49 @@ fn the_authors_measure_no_aggregation_by_limited_samples_in_a_full_window() {
         assert_eq!(p.bbr.aggregation.extra_acked() > before, grows, "limited {limited}, fresh {fresh}");
     }
 }
+
+/// By hand: of 70 segments the draft allows 1.4 to be lost, the authors one, so the second loss ends the probe. The
+/// acknowledgement that marked it also ends a round of loss.
+#[test]
+fn the_loss_that_ends_a_probe_lowers_the_authors_bounds() {
+    for (variant, lowered) in BOTH.into_iter().zip([false, true]) {
+        let mut p = Path::at(State::Up).under(variant);
+        p.lose(2, 2, 2 * BDP);
+        assert_eq!(p.bbr.state, State::Down);
+        p.newly_lost = 2;
+        p.round_of(2);
+        assert_eq!(p.bbr.bounds.inflight_short.is_some(), lowered, "{variant:?}");
+        assert_eq!(p.bbr.bounds.bw_short.is_some(), lowered, "{variant:?}");
+    }
+}
+
+/// Half a product is in flight in both. A target of a whole one keeps the authors' window below its target, so their
+/// code goes on measuring aggregation.
+#[test]
+fn the_authors_aim_at_a_whole_product_in_probe_rtt() {
+    for (variant, gain) in BOTH.into_iter().zip([50, 100]) {
+        let mut p = Path::at(State::Cruise).under(variant);
+        p.rtt = Dur::from_ms(41);
+        p.now += Dur::from_secs(6);
+        p.until(State::ProbeRtt, 130);
+        assert_eq!(p.bbr.gains(), (Gain::UNIT, Gain::percent(gain)), "{variant:?}");
+        assert_eq!(p.bbr.core.cwnd, p.bbr.bdp(Gain::percent(50)), "{variant:?}");
+    }
+}
+
+/// By hand, with a third round without growth that also ends a round of loss in which six acknowledgements marked
+/// losses.
+#[test]
+fn losses_bound_the_authors_flight_if_the_growth_ends_startup_too() {
+    for (variant, bounded) in BOTH.into_iter().zip([false, true]) {
+        let mut p = Path::new().under(variant);
+        p.in_flight = 3 * BDP;
+        p.rounds(3);
+        assert_eq!((p.bbr.state, p.bbr.full_pipe.growth_rounds()), (State::Startup, 2));
+        p.lose(6, 2, 2 * BDP);
+        (p.bbr.bounds.lost_ranges, p.newly_lost) = (6, 1);
+        p.round_of(6);
+        assert_eq!(p.bbr.state, State::Drain);
+        assert_eq!(p.bbr.bounds.inflight_long.is_some(), bounded, "{variant:?}");
+    }
+}

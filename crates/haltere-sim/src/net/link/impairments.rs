@@ -21,9 +21,8 @@ pub(super) struct ImpairedLine {
     reorder_by: Dur,
     pub reorder_rng: Rng,
     pub overtake: bool,
-    /// Packets in flight that later ones overtake, and when the last of them is delivered.
+    /// Packets in flight that later ones overtake.
     pub held_back: Flight,
-    last_held: Time,
 }
 
 impl ImpairedLine {
@@ -37,7 +36,6 @@ impl ImpairedLine {
             reorder_rng: Stream::Reorder.rng(seed, &plan.name),
             overtake: impairments.overtake,
             held_back: Flight::default(),
-            last_held: Time::ZERO,
         }
     }
     /// Later packets may overtake earlier ones.
@@ -62,10 +60,7 @@ impl ImpairedLine {
     }
     fn join(&mut self, flight: &mut Flight, place: u32, held: bool, pool: &mut Pool) {
         if held {
-            let (_, due) = pool.flights.get_mut(place);
-            self.last_held = self.last_held.max(due);
-            pool.flights.set_due(place, self.last_held);
-            pool.flights.join(&mut self.held_back, place);
+            pool.flights.insert(&mut self.held_back, place);
         } else {
             pool.flights.join(flight, place);
         }

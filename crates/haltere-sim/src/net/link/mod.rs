@@ -494,13 +494,14 @@ impl SimLink {
             pool.give(&packet);
             return;
         }
+        let mut overtaken = false;
         if extras.ordered {
-            let changed = extras.varying.as_ref().and_then(|line| line.jitter(leaves));
-            let jitter = changed.unwrap_or(extras.jitter).draw(&mut extras.jitter_rng);
-            due = due.checked_add(jitter).unwrap_or(Time::NEVER);
+            let line = extras.varying.as_ref();
+            let jitter = line.and_then(|line| line.jitter(leaves)).unwrap_or(extras.jitter);
+            due = due.checked_add(jitter.draw(&mut extras.jitter_rng)).unwrap_or(Time::NEVER);
+            overtaken = extras.impairments.as_ref().is_some_and(|impairments| impairments.overtake)
+                && (!jitter.is_zero() || line.is_some_and(|line| line.is_overtaken(leaves, due)));
         }
-        let may = extras.impairments.as_ref().is_some_and(|impairments| impairments.overtake);
-        let overtaken = may && extras.varying.as_ref().is_some_and(|line| line.is_overtaken(leaves, due));
         if extras.ordered && !overtaken {
             extras.last_due = extras.last_due.max(due);
             due = extras.last_due;
