@@ -60,11 +60,12 @@ const MAX_SEGMENTS: usize = 10;
 /// The largest UDP payload that the stacks accept unless they are told otherwise.
 const USUAL_PAYLOAD: u16 = 1472;
 /// What an end takes from the application at a time.
-const ZEROS: [u8; 65536] = [0; 65536];
+static ZEROS: [u8; 65536] = [0; 65536];
 /// A connection has one pair of addresses; links do not look at them.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 
 /// The instant of virtual time zero. Stacks look at differences only.
+#[expect(clippy::disallowed_methods, reason = "an `Instant` cannot be made from a number")]
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(Instant::now)
