@@ -267,6 +267,17 @@ def test_settings_that_cannot_be_are_refused(
 
 
 @pytest.mark.slow
+def test_a_stack_has_its_report_card_by_rfc_9743(library: Callable[..., stacks.Stack], tmp_path: Path) -> None:
+    """Beside CUBIC and Reno of TCP in its place."""
+    library("quinn")
+    words = ("characterize", "cubic", "--stack", "quinn", "--only", "start", "--seeds", "2")
+    done = called(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "quinn:cubic by the criteria of RFC 9743" in done.stdout and "in its place CUBIC" in done.stdout
+    assert (tmp_path / "results/characterize-quinn-cubic/report.html").is_file()
+
+
+@pytest.mark.slow
 @QUIC
 def test_both_ends_write_a_qlog(name: str, library: Callable[..., stacks.Stack]) -> None:
     library(name)

@@ -7,13 +7,15 @@ Haltere's, and the stacks are left out: they run in the simulator alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import stacks
-from ..analysis import measures, metrics, stats
+from ..analysis import envelope, measures, metrics, stats
+from ..analysis.envelope import Array
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
@@ -113,8 +115,13 @@ def planned(part: str, variants: Sequence[Variant], grid: Sequence[tuple[str, in
             continue
         for queue, delay in grid:
             place = {f"{BOTTLENECK}.delay": f"{delay}ms", f"{BOTTLENECK}.queue": QUEUES[queue]}
-            other = {"traffic.other.congestion": variant.control} if part == "pair" else {}
+            other = {"traffic.other.congestion": variant.control, **sampled(delay)} if part == "pair" else {}
             yield {"variant": variant.name, "queue": queue, "delay": delay}, {**first, **other, **place}
+
+
+def sampled(delay: int) -> dict[str, Any]:
+    """A sample of the flows every ten round-trip times, as QUICbench takes its points."""
+    return {"measure.flows": f"{10 * 2 * delay}ms"}
 
 
 def acks(variant: Variant, n: int) -> Planned:
@@ -160,7 +167,7 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
         left_out,
     )
     folder = results["pair"].directory.parent / "figures"
-    document.add(share_table(shares(results["pair"])), figure(results["alone"], folder / "envelope"))
+    document.add(share_table(shares(results["pair"])), envelope_table(results["pair"]), figure(results["alone"], folder / "envelope"))
     alone = alone_cells(results)
     document.add(
         cubic_table(alone),
@@ -211,6 +218,60 @@ def share_table(all_shares: Cells) -> Table:
         note,
         left=2,
     )
+
+
+# -- envelopes ------------------------------------------------------------------------------------------------------------
+
+
+def points(run: measures.Run, entry: str) -> Array:
+    """Throughput in Mbit/s and smoothed round-trip time in ms of a flow, from sample to sample after the warm-up."""
+    series = run.table("flow_series", ["at_ns", "flow", "received_bytes", "srtt_ns"], flow=run.flows_of(entry))
+    at, received, srtt = (series[name].to_numpy().astype(float) for name in ("at_ns", "received_bytes", "srtt_ns"))
+    rates = np.diff(received) * 8e3 / np.diff(at)
+    after = run.measured_ns(at[:-1])
+    return np.stack((rates[after], srtt[1:][after] * 1e-6), axis=1)
+
+
+def conformances(results: Results) -> dict[tuple[str, str, int], Mean]:
+    """By cell the conformance with the same control of TCP beside itself; of TCP with the flow beside it. All in percent.
+
+    The points of all seeds are one envelope. Its interval is the jackknife's: each seed is left out once.
+    """
+    out: dict[tuple[str, str, int], Mean] = {}
+    found: dict[tuple[str, str, int], list[Array]] = {}
+    for point, runs in measures.by_point(results):
+        variant, queue, delay = (point.labels[name] for name in ("variant", "queue", "delay"))
+        stack, control = str(variant).split(":")
+        place = (control, str(queue), int(delay))
+        # The variants of a control begin with TCP's.
+        found.setdefault(place, [points(run, "other") for run in runs])
+        own = [points(run, "main") for run in runs]
+        out[str(variant), place[1], place[2]] = pooled(own, found[place])
+    return out
+
+
+def pooled(own: Sequence[Array], other: Sequence[Array]) -> Mean:
+    """The conformance of the points of all seeds with those of the other's, with the jackknife's interval."""
+    n = len(own)
+    without = [[i for i in range(n) if i != left] for left in range(n)] if n > 1 else []
+    whole, *rest = (
+        100 * envelope.conformance(np.concatenate([own[i] for i in some]), np.concatenate([other[i] for i in some]))
+        for some in (list(range(n)), *without)
+    )
+    return replace(stats.mean([n * whole - (n - 1) * one for one in rest] or [whole]), mean=whole)
+
+
+def envelope_table(results: Results) -> Table:
+    """Conformance with the same control of TCP."""
+    all_of = conformances(results)
+    queues = list(dict.fromkeys(queue for _, queue, _ in all_of))
+    rows = [
+        [variant, f"{2 * delay} ms", *(all_of[variant, queue, delay].format(0) for queue in queues)]
+        for variant, delay in dict.fromkeys((variant, delay) for variant, _, delay in all_of)
+    ]
+    note = "Samples of ten round-trip times, all seeds together. A row of tcp compares its two flows: less than 100 is chance."
+    title = "Conformance (QUICbench): points in the envelope of the other (%)"
+    return Table("conformance", title, ["control", "round trip", *queues], rows, note, left=2)
 
 
 # -- alone ----------------------------------------------------------------------------------------------------------------
