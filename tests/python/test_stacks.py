@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,13 @@ EXAMPLE = ROOT / "stacks/example/toy.c"
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
 
-def compiled(source: str, folder: Path, name: str = "libtoy.so") -> Path:
+def compiled(source: str, folder: Path, name: str = "libtoy.so", *words: str) -> Path:
     """The library of that source."""
     file = folder / f"{name}.c"
     file.write_text(source)
     library = folder / name
     include = f"-I{ROOT / 'stacks/adapter/include'}"
-    command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", include, "-o", str(library), str(file)]
+    command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", include, "-o", str(library), str(file), *words]
     subprocess.run(command, check=True)
     return library
 
@@ -174,13 +175,9 @@ def test_the_logs_of_both_ends_are_files_of_the_run(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., stacks.Stack]:
-    """Builds a stack into a cache of its own."""
+    """Builds a stack, once for all tests."""
     os.environ.setdefault("HALTERE_STACKS_TARGET", str(tmp_path_factory.mktemp("target")))
-
-    def build(name: str, version: str | None = None) -> stacks.Stack:
-        return stacks.build(name, version)
-
-    return build
+    return cache(stacks.build)
 
 
 @pytest.mark.slow
@@ -193,6 +190,25 @@ def test_quic_runs_beside_tcp(name: str, library: Callable[..., stacks.Stack]) -
     assert 8.5e6 < alone["goodput_bps"][0] < 10e6
     first, second = (_core.run(scenario, 1).digest() for _ in range(2))
     assert first == second
+
+
+def test_the_adapter_of_ngtcp2_runs_every_kind(tmp_path: Path) -> None:
+    """With Debian's library, if it is installed. Its CUBIC fills a link with a queue, and runs repeat."""
+    probe = ["cc", "-E", "-include", "ngtcp2/ngtcp2.h", "-x", "c", os.devnull]
+    if subprocess.run(probe, capture_output=True, check=False).returncode:
+        pytest.skip("libngtcp2-dev is missing")
+    source = (ROOT / "stacks/ngtcp2/ngtcp2.c").read_text()
+    stack = str(compiled(source, tmp_path, "libngtcp2-stack.so", "-lngtcp2"))
+    alone = experiment(stack, {"pairs": [1]})
+    (goodput,) = flows(alone)["goodput_bps"]
+    assert 9.0e6 < goodput < 10e6 and _core.run(alone, 1).digest() == _core.run(alone, 1).digest()
+    lossy = flows(experiment(stack, {"pairs": [1], "bytes": "1MB"}, {"loss": "5%"}))
+    assert lossy["received_bytes"] == [1_000_000] and lossy["completed_ns"][0] is not None
+    web = {"kind": "web", "pairs": [1], "objects": 5, "sizes": "10kB", "think": "100ms"}
+    received = [flows(experiment(one, web))["received_bytes"][0] for one in (stack, "tcp")]
+    assert received[0] == pytest.approx(received[1], rel=0.2)
+    with pytest.raises(InputError, match="control must be .*`own`, `reno`, `cubic`, `bbr`"):
+        _core.sim_check(experiment({"kind": stack, "control": "haltere"}))
 
 
 QUIC = pytest.mark.parametrize("name", ["noq", "quinn"])
