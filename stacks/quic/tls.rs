@@ -138,7 +138,7 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// A clock that stands: a ticket is never old, whatever the clock of the machine says.
+/// A clock that always has the same time: a ticket is never old, whatever the clock of the machine says.
 #[derive(Debug)]
 struct Still;
 

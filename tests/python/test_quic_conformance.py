@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-import numpy as np
 from conftest import ROOT
 from haltere.analysis import envelope
 from haltere.analysis.stats import mean
@@ -51,10 +51,10 @@ def test_conformance_is_the_part_of_the_points_in_the_envelope_of_the_other() ->
     assert envelope.hull(square).tolist() == [[0, 0], [3, 0], [3, 3], [0, 3]]
     assert len(envelope.kept(square)) == 19, "one corner of twenty points is left out"
     assert envelope.conformance(square, square) == 1
-    assert envelope.conformance(square, square + [10, 0]) == 0
+    assert envelope.conformance(square, square + np.array([10, 0])) == 0
     # Five points at each corner of a square. The last one goes, so 9 of 19 lie in the same square half a side to the right, and 10 of its 19 in this.
     corners = np.repeat([[0.0, 0], [0, 1], [1, 0], [1, 1]], 5, axis=0)
-    assert envelope.conformance(corners, corners + [0.5, 0]) == (9 + 10) / 38
+    assert envelope.conformance(corners, corners + np.array([0.5, 0])) == (9 + 10) / 38
     assert envelope.hull(np.array([[0.0, 0], [1, 1]])).tolist() == [[0, 0], [1, 1]]
 
 

@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,20 @@ def compiled(source: str, folder: Path, name: str = "libtoy.so", *words: str) ->
     file.write_text(source)
     library = folder / name
     include = f"-I{ROOT / 'stacks/adapter/include'}"
-    command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", include, "-o", str(library), str(file), *words]
+    command = [
+        "cc",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-O1",
+        include,
+        "-o",
+        str(library),
+        str(file),
+        *words,
+    ]
     subprocess.run(command, check=True)
     return library
 
@@ -143,7 +157,9 @@ def test_bad_stacks_are_refused_before_the_run(stack: Any, traffic: dict[str, An
 
 
 def test_captures_hold_the_payload(toy: Path) -> None:
-    scenario = experiment({"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "10kB"}, measure={"pcap": ["left>right"]})
+    scenario = experiment(
+        {"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "10kB"}, measure={"pcap": ["left>right"]}
+    )
     (capture,) = _core.run(scenario, 1).files().values()
     assert b"\x01\x00\x00\x00\x00\x00\x00\x00" in capture, "the header of the first chunk"
 
@@ -163,7 +179,11 @@ def test_the_logs_of_both_ends_are_files_of_the_run(tmp_path: Path) -> None:
             .log = log_some,"""
     toy = compiled(EXAMPLE.read_text().replace("static const haltere_stack TABLE = {", log), tmp_path)
     stack = {"kind": str(toy), "control": "fixed"}
-    entries = {"bulk": {"bytes": "10kB"}, "web": {"objects": 2, "sizes": "10kB"}, "poisson": {"load": 0.1, "sizes": "10kB"}}
+    entries = {
+        "bulk": {"bytes": "10kB"},
+        "web": {"objects": 2, "sizes": "10kB"},
+        "poisson": {"load": 0.1, "sizes": "10kB"},
+    }
     for kind, entry in entries.items():
         scenario = experiment(stack, {"name": "main", "kind": kind, "pairs": [1]} | entry, measure={"qlog": True})
         files = {name: text for name, text in _core.run(scenario, 1).files().items() if name.endswith(".sqlog")}
@@ -207,7 +227,7 @@ def test_the_adapter_of_ngtcp2_runs_every_kind(tmp_path: Path) -> None:
     web = {"kind": "web", "pairs": [1], "objects": 5, "sizes": "10kB", "think": "100ms"}
     received = [flows(experiment(one, web))["received_bytes"][0] for one in (stack, "tcp")]
     assert received[0] == pytest.approx(received[1], rel=0.2)
-    with pytest.raises(InputError, match="control must be .*`own`, `reno`, `cubic`, `bbr`"):
+    with pytest.raises(InputError, match=r"control must be .*`own`, `reno`, `cubic`, `bbr`"):
         _core.sim_check(experiment({"kind": stack, "control": "haltere"}))
 
 
@@ -307,7 +327,7 @@ def test_both_ends_write_a_qlog(name: str, library: Callable[..., stacks.Stack])
             assert "trace" in head
             names = {event["name"].split(":")[1] for event in events}
             assert {"packet_sent", "packet_received"} <= names and any("metrics" in one for one in names)
-            assert all(earlier["time"] <= later["time"] for earlier, later in zip(events, events[1:], strict=False))
+            assert all(earlier["time"] <= later["time"] for earlier, later in pairwise(events))
 
 
 @pytest.mark.slow

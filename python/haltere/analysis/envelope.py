@@ -48,7 +48,8 @@ def _inside(points: Array, corners: Array) -> NDArray[np.bool_]:
     if len(corners) < 3:
         return np.array([bool((corners == point).all(axis=1).any()) for point in points])
     edges = zip(corners, np.roll(corners, -1, axis=0), strict=True)
-    return np.all([_turn(a, b, points) >= -1e-9 for a, b in edges], axis=0)
+    inside: NDArray[np.bool_] = np.all([_turn(a, b, points) >= -1e-9 for a, b in edges], axis=0)
+    return inside
 
 
 def conformance(one: Array, other: Array) -> float:

@@ -165,7 +165,11 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
         left_out,
     )
     folder = results["pair"].directory.parent / "figures"
-    document.add(share_table(shares(results["pair"])), envelope_table(results["envelope"]), figure(results["alone"], folder / "envelope"))
+    document.add(
+        share_table(shares(results["pair"])),
+        envelope_table(results["envelope"]),
+        figure(results["alone"], folder / "envelope"),
+    )
     alone = alone_cells(results)
     document.add(
         cubic_table(alone),
@@ -252,7 +256,7 @@ def envelope_table(results: Results) -> Table:
         [variant, *(stats.mean(all_of[variant, queue]).format(0) for queue in queues)]
         for variant in dict.fromkeys(variant for variant, _ in all_of)
     ]
-    note = "A row of tcp compares two flows of one run: less than 100 is chance."
+    note = "A row of tcp compares two flows of one run: by so much two flows of one control differ."
     title = f"Conformance (QUICbench): points in the envelope of the other, {2 * ENVELOPE_DELAY} ms (%)"
     return Table("conformance", title, ["control", *queues], rows, note)
 
