@@ -156,6 +156,12 @@ def test_bad_stacks_are_refused_before_the_run(stack: Any, traffic: dict[str, An
         _core.sim_check(experiment(str(toy) if stack == "TOY" else stack, traffic))
 
 
+def test_a_library_for_another_version_of_the_interface_is_refused(tmp_path: Path) -> None:
+    old = compiled(EXAMPLE.read_text().replace(".abi = HALTERE_STACK_ABI", ".abi = 1"), tmp_path)
+    with pytest.raises(InputError, match="its version of the interface is 1, and Haltere's 2"):
+        experiment({"kind": str(old), "control": "fixed"})
+
+
 def test_captures_hold_the_payload(toy: Path) -> None:
     scenario = experiment(
         {"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "10kB"}, measure={"pcap": ["left>right"]}
