@@ -79,9 +79,9 @@ def reproduce(options: Options) -> Outcome:
     results = {
         part: ran(options, part, planned(part, variants, grid), seeds) for part in ("alone", "transfer", "pair", "same")
     }
-    middle = [(queue, ENVELOPE_DELAY) for queue in queues]
-    results["envelope"] = ran(options, "envelope", planned("envelope", variants, middle), seeds)
     if not options.linux:
+        middle = [(queue, ENVELOPE_DELAY) for queue in queues]
+        results["envelope"] = ran(options, "envelope", planned("envelope", variants, middle), seeds)
         for part in ("alone", "transfer"):
             results[f"{part}-linux"] = ran(options, part, planned(part, [LINUX], grid), seeds, f"{part}-linux")
     if quic := [one for one in variants if one.stack != "tcp" and one.control == "cubic"]:
@@ -165,11 +165,10 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
         left_out,
     )
     folder = results["pair"].directory.parent / "figures"
-    document.add(
-        share_table(shares(results["pair"])),
-        envelope_table(results["envelope"]),
-        figure(results["alone"], folder / "envelope"),
-    )
+    document.add(share_table(shares(results["pair"])))
+    if "envelope" in results:
+        document.add(envelope_table(results["envelope"]))
+    document.add(figure(results["alone"], folder / "envelope"))
     alone = alone_cells(results)
     document.add(
         cubic_table(alone),
