@@ -35,6 +35,7 @@ mod api;
 mod control;
 mod null;
 mod random;
+mod resumption;
 mod tls;
 
 use control::{Factory, Watch};
@@ -44,22 +45,27 @@ use proto::{
     Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, Side, StreamEvent, StreamId,
     Transmit, TransportConfig, ValidationTokenConfig, VarInt, WriteError,
 };
+use resumption::Kept;
 use std::collections::VecDeque;
 use std::ffi::CStr;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The stacks' own connection-id length.
 const CID_LEN: usize = 8;
 /// Datagrams of one burst, as in the stacks' own loops over sockets.
 const MAX_SEGMENTS: usize = 10;
+/// The largest UDP payload that the stacks accept unless they are told otherwise.
+const USUAL_PAYLOAD: u16 = 1472;
 /// What an end takes from the application at a time.
-const ZEROS: [u8; 65536] = [0; 65536];
+static ZEROS: [u8; 65536] = [0; 65536];
 /// A connection has one pair of addresses; links do not look at them.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 
 /// The instant of virtual time zero. Stacks look at differences only.
+#[expect(clippy::disallowed_methods, reason = "an `Instant` cannot be made from a number")]
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(Instant::now)
@@ -73,10 +79,21 @@ fn nanos(at: Instant) -> u64 {
     at.saturating_duration_since(epoch()).as_nanos() as u64
 }
 
+/// The TLS of an end.
+enum Tls {
+    Client(Arc<dyn proto::crypto::ClientConfig>),
+    Server(Arc<dyn proto::crypto::ServerConfig>),
+}
+
 /// One end of a connection.
 struct End {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
+    /// Of a client that resumes: the session that its server looks for.
+    session: Option<Kept>,
+    log: Log,
+    /// Datagrams of one burst.
+    segments: usize,
     is_server: bool,
     /// Without ECN, packets leave unmarked, and the stack finds that the path does not carry ECN.
     uses_ecn: bool,
@@ -114,24 +131,62 @@ fn cid(len: usize) -> ConnectionId {
     ConnectionId::new(&bytes[..len])
 }
 
-fn transport(config: &Config<'_>, watch: &Arc<Watch>) -> Result<TransportConfig, String> {
+/// A log in memory, which the stack writes and Haltere takes.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<VecDeque<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn varint(value: u64) -> Result<VarInt, String> {
+    VarInt::from_u64(value).map_err(|error| error.to_string())
+}
+
+/// The UDP payload with which a connection begins, and the largest that it looks for.
+fn mtus(config: &Config<'_>) -> Result<(u16, u16), String> {
+    let (initial, upper) = (config.number("initial_mtu", 1200)?, config.number("mtu", 1452)?);
+    if initial > config.max_datagram {
+        let most = config.max_datagram;
+        return Err(format!("initial_mtu must be at most {most}, which the path carries, got {initial}"));
+    }
+    if initial > upper {
+        return Err(format!("mtu must be at least initial_mtu, which is {initial}, got {upper}"));
+    }
+    Ok((initial, upper.min(config.max_datagram)))
+}
+
+fn transport(config: &Config<'_>, watch: &Arc<Watch>, log: &Log) -> Result<TransportConfig, String> {
     let mut transport = TransportConfig::default();
-    let window = VarInt::from_u64(config.number("receive_window", 16_000_000)?).map_err(|e| e.to_string())?;
-    let mut mtu = MtuDiscoveryConfig::default();
-    mtu.upper_bound(config.number("mtu", 1452)?.min(u64::from(config.max_datagram)) as u16);
+    let window = varint(config.number("receive_window", 16_000_000)?)?;
+    let (initial_mtu, largest_mtu) = mtus(config)?;
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(largest_mtu);
     transport
         .congestion_controller_factory(Arc::new(Factory::new(config, watch.clone())?))
         .stream_receive_window(window)
         .receive_window(window)
         .send_window(config.number("send_window", 16_000_000)?)
-        .initial_mtu(config.number("initial_mtu", 1200)?.min(u64::from(config.max_datagram)) as u16)
-        .mtu_discovery_config(Some(mtu))
+        .initial_mtu(initial_mtu)
+        .mtu_discovery_config(Some(discovery))
+        .packet_threshold(config.number("packet_threshold", 3)?)
+        .time_threshold(config.number("time_threshold", 1.125)?)
+        .initial_rtt(Duration::from_nanos(config.number("initial_rtt", 333_000_000)?))
+        .persistent_congestion_threshold(config.number("persistent_congestion_threshold", 3)?)
         .max_idle_timeout(None)
         .max_concurrent_bidi_streams(VarInt::from_u32(1000));
     if let Some(threshold) = Some(config.number("ack_threshold", 0)?).filter(|n| *n > 0) {
         let mut acks = proto::AckFrequencyConfig::default();
-        acks.ack_eliciting_threshold(VarInt::from_u64(threshold).map_err(|e| e.to_string())?);
+        acks.ack_eliciting_threshold(varint(threshold)?);
         transport.ack_frequency_config(Some(acks));
+    }
+    if config.log {
+        api::log(&mut transport, log.clone());
     }
     Ok(transport)
 }
@@ -146,41 +201,64 @@ impl End {
         result
     }
     fn made(config: &Config<'_>, now: u64) -> Result<End, String> {
-        let watch = Arc::new(Watch::default());
-        let transport = Arc::new(transport(config, &watch)?);
         let null = match config.option("crypto") {
             None | Some("tls") => false,
             Some("null") => true,
             Some(other) => return Err(format!("crypto must be tls or null, got {other}")),
         };
+        let returns = config.number("early_data", false)?;
+        if config.is_server {
+            return End::of(config, now, Tls::Server(tls::server(config.secrets, null, returns.then_some(0))));
+        }
+        if !returns {
+            return End::of(config, now, Tls::Client(tls::client(tls::new(config.secrets), null)));
+        }
+        let (tls, session) = resumption::earlier(config, now)?;
+        random::set(config.seed);
+        let mut end = End::of(config, now, Tls::Client(tls::client(tls, null)))?;
+        if !end.connection().is_some_and(|connection| connection.has_0rtt()) {
+            return Err("a connection that resumes must have 0-RTT, got none".into());
+        }
+        end.session = Some(session);
+        Ok(end)
+    }
+    fn of(config: &Config<'_>, now: u64, tls: Tls) -> Result<End, String> {
+        let (watch, log) = (Arc::new(Watch::default()), Log::default());
+        let transport = Arc::new(transport(config, &watch, &log)?);
         let mut reset_key = [0; 64];
         random::fill(&mut reset_key);
         let mut own = EndpointConfig::new(Arc::new(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &reset_key)));
         let mut seed = [0; 32];
         random::fill(&mut seed);
         own.rng_seed(Some(seed));
+        let (_, largest_mtu) = mtus(config)?;
+        own.max_udp_payload_size(largest_mtu.max(USUAL_PAYLOAD)).map_err(|e| e.to_string())?;
         api::cid_generator(&mut own, || Box::new(Cids));
-        let server = config.is_server.then(|| {
-            let mut server = ServerConfig::with_crypto(tls::server(config.secrets, null));
-            let mut tokens = ValidationTokenConfig::default();
-            tokens.sent(0);
-            server.transport_config(transport.clone()).migration(false).validation_token_config(tokens);
-            Arc::new(server)
-        });
-        let mut endpoint = api::endpoint(Arc::new(own), server);
-        let connection = match config.is_server {
-            true => None,
-            false => {
-                let mut client = ClientConfig::new(tls::client(config.secrets, null));
+        let own = Arc::new(own);
+        let is_server = matches!(tls, Tls::Server(_));
+        let (endpoint, connection) = match tls {
+            Tls::Server(tls) => {
+                let mut server = ServerConfig::with_crypto(tls);
+                let mut tokens = ValidationTokenConfig::default();
+                tokens.sent(0);
+                server.transport_config(transport).migration(false).validation_token_config(tokens);
+                (api::endpoint(own, Some(Arc::new(server))), None)
+            }
+            Tls::Client(tls) => {
+                let mut client = ClientConfig::new(tls);
                 client.transport_config(transport).initial_dst_cid_provider(Arc::new(|| cid(CID_LEN)));
+                let mut endpoint = api::endpoint(own, None);
                 let made = endpoint.connect(instant(now), client, PEER, tls::SERVER_NAME);
-                Some(made.map_err(|e| e.to_string())?)
+                (endpoint, Some(made.map_err(|e| e.to_string())?))
             }
         };
         Ok(End {
             endpoint,
             connection,
-            is_server: config.is_server,
+            session: None,
+            log,
+            segments: MAX_SEGMENTS.min(usize::from(u16::MAX) / usize::from(largest_mtu)),
+            is_server,
             uses_ecn: config.ecn,
             replies: VecDeque::new(),
             readable: VecDeque::new(),
@@ -338,7 +416,7 @@ impl Stack for End {
             }
             end.buffer.clear();
             let (_, connection) = end.connection.as_mut()?;
-            let sent = api::poll_transmit(connection, instant(now), MAX_SEGMENTS, &mut end.buffer)?;
+            let sent = api::poll_transmit(connection, instant(now), end.segments, &mut end.buffer)?;
             buffer[..sent.size].copy_from_slice(&end.buffer[..sent.size]);
             let segment = sent.segment_size.unwrap_or(sent.size);
             Some(Burst { len: sent.size, segment, ecn: end.bits(sent.ecn) })
@@ -370,6 +448,10 @@ impl Stack for End {
     }
     fn secrets(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.secrets)
+    }
+    fn log(&mut self, buffer: &mut [u8]) -> usize {
+        let mut text = self.log.0.lock().unwrap_or_else(PoisonError::into_inner);
+        io::Read::read(&mut *text, buffer).unwrap_or(0)
     }
 }
 

@@ -1,12 +1,13 @@
 //! What is noq-proto's alone.
 
+use crate::Log;
 use crate::control::{Ours, Watched};
 use bytes::BytesMut;
 use haltere_stack_adapter::Info;
 use proto::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 use proto::{
-    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, PathId, RttEstimator,
-    ServerConfig, Transmit,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, PathId, QlogConfig,
+    QlogFactory, RttEstimator, ServerConfig, Side, Transmit, TransportConfig,
 };
 use std::any::Any;
 use std::ffi::CStr;
@@ -24,6 +25,25 @@ pub fn own(name: &str) -> Option<Arc<dyn ControllerFactory + Send + Sync>> {
         "bbr3" => Arc::new(Bbr3Config::default()),
         _ => return None,
     })
+}
+
+/// Makes the logs of the connections.
+impl QlogFactory for Log {
+    fn for_connection(
+        &self,
+        side: Side,
+        _remote: SocketAddr,
+        _initial_dst_cid: proto::ConnectionId,
+        _now: Instant,
+    ) -> Option<QlogConfig> {
+        let mut log = QlogConfig::new(Box::new(self.clone()));
+        log.title(Some(format!("noq, {side:?}"))).start_time(crate::epoch());
+        Some(log)
+    }
+}
+
+pub fn log(transport: &mut TransportConfig, to: Log) {
+    transport.qlog_factory(Arc::new(to));
 }
 
 pub fn cid_generator(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {

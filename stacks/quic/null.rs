@@ -59,7 +59,7 @@ impl Session for Handshake {
         self.tls.peer_identity()
     }
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        self.tls.early_crypto()
     }
     fn early_data_accepted(&self) -> Option<bool> {
         self.tls.early_data_accepted()

@@ -1,12 +1,13 @@
 //! What is quinn-proto's alone.
 
+use crate::Log;
 use crate::control::{Ours, Watched};
 use bytes::BytesMut;
 use haltere_stack_adapter::Info;
 use proto::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 use proto::{
-    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, RttEstimator,
-    ServerConfig, Transmit,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, QlogConfig, RttEstimator,
+    ServerConfig, Transmit, TransportConfig,
 };
 use std::any::Any;
 use std::ffi::CStr;
@@ -23,6 +24,12 @@ pub fn own(name: &str) -> Option<Arc<dyn ControllerFactory + Send + Sync>> {
         "bbr" => Arc::new(BbrConfig::default()),
         _ => return None,
     })
+}
+
+pub fn log(transport: &mut TransportConfig, to: Log) {
+    let mut log = QlogConfig::default();
+    log.writer(Box::new(to)).title(Some("quinn".into())).start_time(crate::epoch());
+    transport.qlog_stream(log.into_stream());
 }
 
 pub fn cid_generator(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {

@@ -2,6 +2,7 @@
 
 use crate::null;
 use crate::random;
+use crate::resumption::Sessions;
 use proto::crypto;
 use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::client::Resumption;
@@ -10,11 +11,13 @@ use rustls::crypto::{
     ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup, ring,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{DigitallySignedStruct, Error, KeyLog, NamedGroup, SignatureScheme};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 pub const SERVER_NAME: &str = "haltere.example";
 /// Of the laboratory: Ed25519, whose signatures have one length.
@@ -135,42 +138,70 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-fn client_tls(secrets: bool) -> Arc<QuicClientConfig> {
-    let versions = rustls::ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+/// A clock that always has the same time: a ticket is never old, whatever the clock of the machine says.
+#[derive(Debug)]
+struct Still;
+
+impl TimeProvider for Still {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(1 << 30)))
+    }
+}
+
+fn client_tls(secrets: bool, returns: bool) -> Arc<QuicClientConfig> {
+    let versions =
+        rustls::ClientConfig::builder_with_details(provider(), Arc::new(Still)).with_protocol_versions(&[&TLS13]);
     let trusting = versions.expect("TLS 1.3 is there").dangerous().with_custom_certificate_verifier(Arc::new(Trusting));
     let mut config = trusting.with_no_client_auth();
     config.alpn_protocols = vec![b"haltere".to_vec()];
-    config.resumption = Resumption::disabled();
+    config.resumption = if returns { Resumption::in_memory_sessions(1) } else { Resumption::disabled() };
+    config.enable_early_data = returns;
     if secrets {
         config.key_log = Arc::new(Keeper);
     }
     Arc::new(config.try_into().expect("the suite of initial packets is there"))
 }
 
-fn server_tls(secrets: bool) -> Arc<QuicServerConfig> {
-    let versions = rustls::ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+fn server_tls(secrets: bool, tickets: Option<usize>) -> Arc<QuicServerConfig> {
+    let versions =
+        rustls::ServerConfig::builder_with_details(provider(), Arc::new(Still)).with_protocol_versions(&[&TLS13]);
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(KEY));
     let certificates = vec![CertificateDer::from(CERTIFICATE)];
     let builder = versions.expect("TLS 1.3 is there").with_no_client_auth();
     let mut config = builder.with_single_cert(certificates, key).expect("the laboratory's certificate");
     config.alpn_protocols = vec![b"haltere".to_vec()];
-    config.send_tls13_tickets = 0;
+    config.send_tls13_tickets = tickets.unwrap_or(0);
+    if tickets.is_some() {
+        // The only value that QUIC knows (RFC 9001 section 4.6.1).
+        config.max_early_data_size = u32::MAX;
+        config.session_storage = Arc::new(Sessions);
+    }
     if secrets {
         config.key_log = Arc::new(Keeper);
     }
     Arc::new(config.try_into().expect("the suite of initial packets is there"))
 }
 
-/// The client's TLS; with `null`, 1-RTT packets are not encrypted.
-pub fn client(secrets: bool, null: bool) -> Arc<dyn crypto::ClientConfig> {
+/// The TLS of a client that comes for the first time.
+pub fn new(secrets: bool) -> Arc<QuicClientConfig> {
     static MADE: [OnceLock<Arc<QuicClientConfig>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let made = MADE[usize::from(secrets)].get_or_init(|| client_tls(secrets)).clone();
-    if null { Arc::new(null::Client(made)) } else { made }
+    MADE[usize::from(secrets)].get_or_init(|| client_tls(secrets, false)).clone()
 }
 
-/// The server's.
-pub fn server(secrets: bool, null: bool) -> Arc<dyn crypto::ServerConfig> {
-    static MADE: [OnceLock<Arc<QuicServerConfig>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let made = MADE[usize::from(secrets)].get_or_init(|| server_tls(secrets)).clone();
+/// The TLS of a client that keeps a ticket for its next connection.
+pub fn returning(secrets: bool) -> Arc<QuicClientConfig> {
+    client_tls(secrets, true)
+}
+
+/// A client with that TLS; with `null`, 1-RTT packets are not encrypted.
+pub fn client(tls: Arc<QuicClientConfig>, null: bool) -> Arc<dyn crypto::ClientConfig> {
+    if null { Arc::new(null::Client(tls)) } else { tls }
+}
+
+/// A server. With so many `tickets` for each connection, it also accepts early data.
+pub fn server(secrets: bool, null: bool, tickets: Option<usize>) -> Arc<dyn crypto::ServerConfig> {
+    static MADE: [OnceLock<Arc<QuicServerConfig>>; 6] = [const { OnceLock::new() }; 6];
+    let place = 3 * usize::from(secrets) + tickets.map_or(0, |tickets| 1 + tickets);
+    let made = MADE[place].get_or_init(|| server_tls(secrets, tickets)).clone();
     if null { Arc::new(null::Server(made)) } else { made }
 }

@@ -186,6 +186,8 @@ def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) ->
         (["python:no.py:Mine"], "no.py"),
         (["cubic", "--set", "betta=0.5"], "did you mean `beta`"),
         (["cubic", "--only", "bufer-1"], "--only must be one of"),
+        (["codel", "--stack", "noq"], "--stack must be left out for a queue discipline, got `noq`"),
+        (["cubic", "--stack", "./absent.so", "--only", "start"], "absent.so"),
     ],
 )
 def test_a_wrong_word_is_told_before_anything_runs(tmp_path: Path, arguments: list[str], says: str) -> None:

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +26,26 @@ EXAMPLE = ROOT / "stacks/example/toy.c"
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
 
-def compiled(source: str, folder: Path, name: str = "libtoy.so") -> Path:
+def compiled(source: str, folder: Path, name: str = "libtoy.so", *words: str) -> Path:
     """The library of that source."""
     file = folder / f"{name}.c"
     file.write_text(source)
     library = folder / name
     include = f"-I{ROOT / 'stacks/adapter/include'}"
-    command = ["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", include, "-o", str(library), str(file)]
+    command = [
+        "cc",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-O1",
+        include,
+        "-o",
+        str(library),
+        str(file),
+        *words,
+    ]
     subprocess.run(command, check=True)
     return library
 
@@ -41,15 +56,15 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def experiment(
-    stack: Any, traffic: dict[str, Any] | None = None, loss: str = "0%", pcap: bool = False
+    stack: Any, traffic: dict[str, Any] | None = None, link: dict[str, Any] | None = None, **more: Any
 ) -> _core.Scenario:
     """Traffic over 10 Mbit/s and a round trip of 40 ms."""
     entry = {"kind": "bulk", "stack": stack, "congestion": "cubic"} | (traffic or {})
-    bottleneck = {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "drop_tail", "limit": "1bdp"}, "loss": loss}
+    queue = {"kind": "drop_tail", "limit": "1bdp"}
+    bottleneck = {"rate": "10Mbit", "delay": "20ms", "queue": queue} | (link or {})
     access = {"rate": "1Gbit", "delay": "0s"}
     topology = {"dumbbell": {"pairs": 2, "access": access, "bottleneck": bottleneck}}
-    measure = {"pcap": ["left>right"]} if pcap else {}
-    value = {"duration": "10s", "warmup": "2s", "topology": topology, "traffic": [entry], "measure": measure}
+    value = {"duration": "10s", "warmup": "2s", "topology": topology, "traffic": [entry]} | more
     return Scenario.from_dict(value)._core
 
 
@@ -78,7 +93,7 @@ def test_a_small_window_limits_the_rate(toy: Path) -> None:
 
 
 def test_lost_datagrams_are_sent_again(toy: Path) -> None:
-    told = flows(experiment({"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "1MB"}, loss="2%"))
+    told = flows(experiment({"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "1MB"}, {"loss": "2%"}))
     assert told["received_bytes"] == [1_000_000]
     assert told["completed_ns"][0] is not None
     assert told["retransmissions"][0] > 5
@@ -141,21 +156,54 @@ def test_bad_stacks_are_refused_before_the_run(stack: Any, traffic: dict[str, An
         _core.sim_check(experiment(str(toy) if stack == "TOY" else stack, traffic))
 
 
+def test_a_library_for_another_version_of_the_interface_is_refused(tmp_path: Path) -> None:
+    old = compiled(EXAMPLE.read_text().replace(".abi = HALTERE_STACK_ABI", ".abi = 1"), tmp_path)
+    with pytest.raises(InputError, match="its version of the interface is 1, and Haltere's 2"):
+        experiment({"kind": str(old), "control": "fixed"})
+
+
 def test_captures_hold_the_payload(toy: Path) -> None:
-    scenario = experiment({"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "10kB"}, pcap=True)
+    scenario = experiment(
+        {"kind": str(toy), "control": "fixed"}, {"pairs": [1], "bytes": "10kB"}, measure={"pcap": ["left>right"]}
+    )
     (capture,) = _core.run(scenario, 1).files().values()
     assert b"\x01\x00\x00\x00\x00\x00\x00\x00" in capture, "the header of the first chunk"
 
 
+def test_the_logs_of_both_ends_are_files_of_the_run(tmp_path: Path) -> None:
+    """A library that writes 100,000 bytes for each end, more than one part."""
+    log = """
+        static int64_t log_some(haltere_end *end, uint8_t *buffer, size_t capacity) {
+            uint64_t *left = &end->config.seed;
+            if (*left > 100000) *left = end->config.log ? 100000 : 0;
+            size_t len = *left < capacity ? *left : capacity;
+            memset(buffer, end->config.is_server ? 's' : 'c', len);
+            *left -= len;
+            return (int64_t)len;
+        }
+        static const haltere_stack TABLE = {
+            .log = log_some,"""
+    toy = compiled(EXAMPLE.read_text().replace("static const haltere_stack TABLE = {", log), tmp_path)
+    stack = {"kind": str(toy), "control": "fixed"}
+    entries = {
+        "bulk": {"bytes": "10kB"},
+        "web": {"objects": 2, "sizes": "10kB"},
+        "poisson": {"load": 0.1, "sizes": "10kB"},
+    }
+    for kind, entry in entries.items():
+        scenario = experiment(stack, {"name": "main", "kind": kind, "pairs": [1]} | entry, measure={"qlog": True})
+        files = {name: text for name, text in _core.run(scenario, 1).files().items() if name.endswith(".sqlog")}
+        assert files["main.1.client.sqlog"] == b"c" * 100_000 and files["main.1.server.sqlog"] == b"s" * 100_000
+        assert (len(files) == 2) == (kind == "bulk"), "the others open several connections"
+        assert len({name.split(".")[1] for name in files}) == len(files) / 2
+    assert not _core.run(experiment(stack, {"pairs": [1]}), 1).files()
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., stacks.Stack]:
-    """Builds a stack into a cache of its own."""
+    """Builds a stack, once for all tests."""
     os.environ.setdefault("HALTERE_STACKS_TARGET", str(tmp_path_factory.mktemp("target")))
-
-    def build(name: str, version: str | None = None) -> stacks.Stack:
-        return stacks.build(name, version)
-
-    return build
+    return cache(stacks.build)
 
 
 @pytest.mark.slow
@@ -168,6 +216,145 @@ def test_quic_runs_beside_tcp(name: str, library: Callable[..., stacks.Stack]) -
     assert 8.5e6 < alone["goodput_bps"][0] < 10e6
     first, second = (_core.run(scenario, 1).digest() for _ in range(2))
     assert first == second
+
+
+def test_the_adapter_of_ngtcp2_runs_every_kind(tmp_path: Path) -> None:
+    """With Debian's library, if it is installed. Its CUBIC fills a link with a queue, and runs repeat."""
+    probe = ["cc", "-E", "-include", "ngtcp2/ngtcp2.h", "-x", "c", os.devnull]
+    if subprocess.run(probe, capture_output=True, check=False).returncode:
+        pytest.skip("libngtcp2-dev is missing")
+    source = (ROOT / "stacks/ngtcp2/ngtcp2.c").read_text()
+    stack = str(compiled(source, tmp_path, "libngtcp2-stack.so", "-lngtcp2"))
+    alone = experiment(stack, {"pairs": [1]})
+    (goodput,) = flows(alone)["goodput_bps"]
+    assert 9.0e6 < goodput < 10e6 and _core.run(alone, 1).digest() == _core.run(alone, 1).digest()
+    lossy = flows(experiment(stack, {"pairs": [1], "bytes": "1MB"}, {"loss": "5%"}))
+    assert lossy["received_bytes"] == [1_000_000] and lossy["completed_ns"][0] is not None
+    web = {"kind": "web", "pairs": [1], "objects": 5, "sizes": "10kB", "think": "100ms"}
+    received = [flows(experiment(one, web))["received_bytes"][0] for one in (stack, "tcp")]
+    assert received[0] == pytest.approx(received[1], rel=0.2)
+    with pytest.raises(InputError, match=r"control must be .*`own`, `reno`, `cubic`, `bbr`"):
+        _core.sim_check(experiment({"kind": stack, "control": "haltere"}))
+
+
+QUIC = pytest.mark.parametrize("name", ["noq", "quinn"])
+
+
+@pytest.mark.slow
+@QUIC
+def test_a_resumed_connection_is_answered_one_round_trip_earlier(
+    name: str, library: Callable[..., stacks.Stack]
+) -> None:
+    """A call that opens the connection, over a round trip of 40 ms. It repeats, and with `null` it has the same times."""
+    library(name)
+    entry = {"kind": "rpc", "pairs": [1], "response": "100B"}
+
+    def first(**more: Any) -> float:
+        run = _core.run(experiment({"kind": name} | more, entry), 1)
+        return float(pa.table(run.tables()["completions"])["fct_ns"][0].as_py() / 1e6)
+
+    usual, early = first(), first(early_data=True)
+    assert usual == pytest.approx(80, abs=5) and early == pytest.approx(40, abs=3)
+    assert early == first(early_data=True) == first(early_data=True, crypto="null")
+
+
+@pytest.mark.slow
+@QUIC
+def test_settings_reach_the_stack(name: str, library: Callable[..., stacks.Stack]) -> None:
+    library(name)
+
+    def one(link: dict[str, Any] | None = None, traffic: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        entry = {"pairs": [1], "bytes": "2MB"} | (traffic or {})
+        return {key: column[0] for key, column in flows(experiment({"kind": name} | more, entry, link)).items()}
+
+    # Every twentieth packet is overtaken by those of the next 10 ms, and none is lost.
+    lossless = {"queue": {"kind": "drop_tail", "limit": "4MB"}}
+    overtakes = lossless | {"reorder": 0.05, "reorder_by": "10ms"}
+    patient = one(overtakes, packet_threshold=1000, time_threshold=10)
+    assert patient["retransmissions"] == 0 < one(overtakes, time_threshold=10)["retransmissions"]
+    assert one(overtakes, packet_threshold=1000)["retransmissions"] > 0, "the time alone"
+    # Datagrams of 1200 and of 1452 bytes; those of 8984 bytes need a path that carries them.
+    sent = [one(lossless, mtu=mtu)["segments_sent"] for mtu in (1200, 1452)]
+    assert sent[0] / sent[1] == pytest.approx(1452 / 1200, rel=0.03)
+    jumbo = one(lossless, traffic={"tcp": {"mss": "8960B"}}, initial_mtu=8984, mtu=8984)
+    assert sent[1] / jumbo["segments_sent"] == pytest.approx(8984 / 1452, rel=0.1)
+    # With a probe timeout of 15 ms the first packet is sent again before its answer comes.
+    small = {"bytes": "1kB"}
+    assert one(traffic=small, initial_rtt="5ms")["segments_sent"] > one(traffic=small)["segments_sent"]
+    # Marks are no losses, and reduce the window.
+    codel = {"queue": {"kind": "codel", "limit": "1MB", "ecn": True}}
+    marked, dropped = (one(codel, {"ecn": ecn, "bytes": "8MB"}) for ecn in (True, False))
+    assert marked["retransmissions"] == 0 < dropped["retransmissions"]
+    assert 0 < marked["recoveries"] < 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stack", "says"),
+    [
+        ({"initial_mtu": 1473, "mtu": 1500}, "initial_mtu must be at most 1472, which the path carries, got 1473"),
+        ({"initial_mtu": 1300, "mtu": 1250}, "mtu must be at least initial_mtu, which is 1300, got 1250"),
+        ({"time_threshold": 0.5}, "time_threshold must be .*1"),
+        ({"packet_threshold": 0}, "packet_threshold must be .*1"),
+        ({"initial_rtt": 3}, "initial_rtt must be a duration"),
+        ({"early_data": "yes"}, "early_data must be"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_refused(
+    stack: dict[str, Any], says: str, library: Callable[..., stacks.Stack]
+) -> None:
+    library("noq")
+    with pytest.raises(InputError, match=says):
+        _core.sim_check(experiment({"kind": "noq"} | stack))
+
+
+@pytest.mark.slow
+def test_a_stack_has_its_report_card_by_rfc_9743(library: Callable[..., stacks.Stack], tmp_path: Path) -> None:
+    """Beside CUBIC and Reno of TCP in its place."""
+    library("quinn")
+    words = ("characterize", "cubic", "--stack", "quinn", "--only", "start", "--seeds", "2")
+    done = called(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "quinn:cubic by the criteria of RFC 9743" in done.stdout and "in its place CUBIC" in done.stdout
+    assert (tmp_path / "results/characterize-quinn-cubic/report.html").is_file()
+
+
+@pytest.mark.slow
+@QUIC
+def test_both_ends_write_a_qlog(name: str, library: Callable[..., stacks.Stack]) -> None:
+    library(name)
+    entry = {"name": "main", "pairs": [1], "bytes": "100kB"}
+    first, second = (_core.run(experiment(name, entry, measure={"qlog": True}), 1).files() for _ in range(2))
+    assert first == second
+    assert {"main.1.client.sqlog", "main.1.server.sqlog"} == {file for file in first if file.endswith(".sqlog")}
+    for file, text in first.items():
+        if file.endswith(".sqlog"):
+            _, head, *events = (json.loads(one) if one else {} for one in text.split(b"\x1e"))
+            assert "trace" in head
+            names = {event["name"].split(":")[1] for event in events}
+            assert {"packet_sent", "packet_received"} <= names and any("metrics" in one for one in names)
+            assert all(earlier["time"] <= later["time"] for earlier, later in pairwise(events))
+
+
+@pytest.mark.slow
+@QUIC
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="there is no tshark")
+def test_wireshark_decrypts_captures(name: str, library: Callable[..., stacks.Stack], tmp_path: Path) -> None:
+    """Without a file of keys, early data included. Its streams hold what the flow's table says."""
+    library(name)
+    entry = {"pairs": [1], "bytes": "50kB"}
+    measure = {"pcap": ["left>right", "right>left"], "snaplen": "65535B"}
+    run = _core.run(experiment({"kind": name, "early_data": True}, entry, measure=measure), 1)
+    for file, content in run.files().items():
+        (tmp_path / file).write_bytes(content)
+    both = tmp_path / "both.pcapng"
+    subprocess.run(["mergecap", "-w", both, *(tmp_path / file for file in run.files())], check=True)
+    words = ["-T", "fields", "-e", "quic.stream_data", "-e", "quic.long.packet_type"]
+    read = ["tshark", "-r", both, "-Y", "quic.stream_data && !quic.decryption_failed", *words]
+    rows = subprocess.run(read, check=True, capture_output=True, text=True).stdout.splitlines()
+    data = [part for row in rows for part in row.split("\t")[0].split(",")]
+    assert sum(len(part) for part in data) // 2 >= 50_000 and not "".join(data).strip("0")
+    assert rows[0].split("\t")[1] == "0,1", "the first packets are Initial and 0-RTT"
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "stacks/faults").glob("*.toml")), ids=lambda file: file.stem)

@@ -6,7 +6,7 @@ mod delay;
 mod sender;
 
 pub use delay::{DelayOf, DelayRecord, PacketFate, PacketRecord, StateOf, StateSample};
-pub use sender::{SenderEvent, SenderView, sender_values};
+pub use sender::{SenderEvent, SenderView, StackLog, sender_values};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -64,6 +64,9 @@ pub struct Record {
     /// What senders did, if the plan asks for it, in order of time.
     #[serde(skip)]
     pub sender_events: Vec<SenderEvent>,
+    /// What stacks wrote, if the plan asks for it.
+    #[serde(skip)]
+    pub logs: Vec<StackLog>,
     /// Events that the world handled.
     pub events: u64,
     /// The most entries that the event queue held.

@@ -1,6 +1,7 @@
 //! Files that a run writes in addition to its tables.
 
 use haltere_lab::table;
+use haltere_plan::record::StackLog;
 use haltere_plan::{Plan, Record};
 use haltere_sim::Capture;
 use std::io::{Result, Write};
@@ -41,6 +42,19 @@ pub(crate) fn of(plan: &Plan, record: &Record, captures: Vec<(usize, Buffer)>) -
     }
     if plan.measure.senders {
         files.push(("senders.qlog".into(), table::qlog(plan, record).into_bytes()));
+    }
+    // Two flows may have names that are one name of a file.
+    let mut last = (u32::MAX, String::new());
+    let mut logs: Vec<&StackLog> = record.logs.iter().collect();
+    logs.sort_by_key(|log| (log.flow, log.connection, !log.is_client));
+    for log in logs {
+        if last.0 != log.flow {
+            let name = stem(&plan.flows[log.flow as usize].name);
+            let taken = files.iter().any(|(file, _)| file.starts_with(&format!("{name}.")));
+            last = (log.flow, if taken { format!("{name}.{}", log.flow) } else { name });
+        }
+        let side = if log.is_client { "client" } else { "server" };
+        files.push((format!("{}.{}.{side}.sqlog", last.1, log.connection), log.text.clone()));
     }
     files
 }

@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
         record.packets.iter_mut().for_each(|packet| packet.flow = spawned.flow_of(packet));
         record.events = events;
         haltere_plan::arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
-        let spawned = spawned.finish();
+        let spawned = spawned.finish(&mut record);
         for flow in spawned.iter().filter(|flow| flow.end != Time::NEVER) {
             // A traffic entry delivered what its completed flows delivered.
             let source = &mut record.flows[flow.flow as usize];

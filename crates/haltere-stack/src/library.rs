@@ -110,7 +110,8 @@ impl Library {
             is_server: u32::from(context.is_server),
             max_datagram: context.max_datagram,
             ecn: u32::from(context.ecn),
-            secrets: u32::from(context.secrets),
+            secrets: u32::from(context.keeps.secrets),
+            log: u32::from(context.keeps.log),
             control: config.control.as_ref().map_or(null(), |name| name.as_ptr()),
             ours: config.controls.as_ref().map_or(null(), |controls| &raw const **controls),
             options: config.options.as_ptr(),
@@ -311,6 +312,20 @@ impl Endpoint for End {
         let len = self.answer("secrets", answer).unwrap_or(0) as usize;
         lines.truncate(len);
         String::from_utf8_lossy(&lines).into_owned()
+    }
+    fn log(&mut self) -> Vec<u8> {
+        let mut whole = Vec::new();
+        let (Some(end), Some(log)) = (self.end, self.table.log) else { return whole };
+        loop {
+            let part = BUFFER.with_borrow_mut(|buffer| {
+                let answer = log(end, buffer.as_mut_ptr(), BURST);
+                whole.extend_from_slice(&buffer[..usize::try_from(answer).unwrap_or(0).min(BURST)]);
+                answer
+            });
+            if self.answer("log", part).unwrap_or(0) == 0 {
+                return whole;
+            }
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use haltere_congestion::{CongestionParams, SenderContext};
 use haltere_lab::Code;
 use haltere_plan::stack::{self, CONTROL, Control, EndContext, Endpoint, HALTERE, LANGUAGE, OWN, library::Params};
 use haltere_units::outside::{About, Format, Location, Makers, Parameter, Reporter};
-use haltere_units::{Bytes, ParamError};
+use haltere_units::{Bytes, Dur, ParamError, Rate};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::Read;
@@ -114,13 +116,26 @@ impl stack::Maker for Maker {
             }
         };
         let others = params.parameters.iter().filter(|(name, _)| *name != CONTROL);
-        let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let options = others.map(|(name, value)| (name.clone(), text(value))).collect();
+        let formats: BTreeMap<String, Format> =
+            told.parameters().unwrap_or_default().into_iter().map(|one| (one.name, one.format)).collect();
+        let options = others.map(|(name, value)| (name.clone(), plain_text(value, formats.get(name)))).collect();
         let reporter = Reporter::new(params, &end.origin.outside);
         let made = Made { own, ours, options, reporter };
         let made = library.open(made, end).map_err(|why| faulty(params.location(), &why))?;
         Ok(Box::new(made))
     }
+}
+
+/// A parameter's value as a stack gets it: without quotes, and in ns, bit/s or bytes if it has a unit.
+fn plain_text(value: &Value, format: Option<&Format>) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let number = match format {
+        Some(Format::Duration) => text.parse().map(Dur::as_ns).ok(),
+        Some(Format::Rate) => text.parse().map(Rate::as_bps).ok(),
+        Some(Format::Bytes) => text.parse().map(Bytes::as_u64).ok(),
+        _ => None,
+    };
+    number.map_or(text, |number| number.to_string())
 }
 
 /// What Haltere's control of that end knows of its sender. Segments are datagrams.
@@ -152,6 +167,15 @@ fn plain(congestion: &CongestionParams, stack: &str) -> Result<(), ParamError> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn values_with_units_become_plain_numbers() {
+        let plain = |value: &str, format| plain_text(&Value::from(value), Some(&format));
+        assert_eq!(plain("1.5ms", Format::Duration), "1500000");
+        assert_eq!(plain("10Mbit", Format::Rate), "10000000");
+        assert_eq!(plain("90kB", Format::Bytes), "90000");
+        assert_eq!(plain_text(&Value::from(1.125), Some(&Format::Number)), "1.125");
+        assert_eq!(plain("null", Format::Text), "null");
+    }
     #[test]
     fn versions_are_compared_by_numbers() {
         assert!(numbers(Path::new("noq/1.10.0")) > numbers(Path::new("noq/1.9.3")));

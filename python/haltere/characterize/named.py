@@ -27,16 +27,20 @@ def entry(kind: str, settings: Mapping[str, Any]) -> Entry:
     return {"kind": kind, **folder, **settings}
 
 
-def lineup(kind: str, settings: Mapping[str, Any], beside: Sequence[str], default: Sequence[str]) -> dict[str, Entry]:
-    """The mechanism first, then those beside it, each under its name. Names that would be the same are written out in full."""
-    others = [other for other in dict.fromkeys(beside or default) if settings or other != kind]
+def lineup(
+    kind: str, settings: Mapping[str, Any], beside: Sequence[str], default: Sequence[str], stack: str | None = None
+) -> dict[str, Entry]:
+    """The mechanism first, on that stack, then those beside it, each under its name. Names that would be the same are written out in full."""
+    others = [other for other in dict.fromkeys(beside or default) if settings or stack or other != kind]
     if not others:
         raise InputError(f"--beside must differ from the characterised mechanism, got `{kind}`")
     short = [label(one) for one in (kind, *others)]
     names = [one if short.count(label(one)) > 1 else label(one) for one in (kind, *others)]
     names[0] = ", ".join([names[0], *(f"{key}={value}" for key, value in settings.items())])
+    if stack:
+        names[0] = f"{Path(stack).stem if '/' in stack else stack}:{names[0]}"
     return {
-        names[0]: entry(kind, settings),
+        names[0]: entry(kind, settings) | ({"stack": stack} if stack else {}),
         **{name: entry(one, {}) for name, one in zip(names[1:], others, strict=True)},
     }
 

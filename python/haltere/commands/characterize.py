@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, mechanism, show
+from ._common import Commands, is_library, mechanism, show, stack_of
 
 
 def add(to: Commands) -> None:
@@ -46,11 +46,17 @@ def _characterize(args: argparse.Namespace) -> int:
     registry = _registry(args.mechanism, args.of)
     for other in args.beside:
         _named(other, (registry,), "--beside")
+    if args.stack and registry == "queues":
+        raise InputError(f"--stack must be left out for a queue discipline, got `{args.stack}`")
     settings = dict(parse_setting(one) for one in args.set)
     suffix = "".join(f"-{key}-{value}" for key, value in settings.items()) + ("-quick" if args.quick else "")
-    out = args.out or Path("results") / f"characterize-{label(args.mechanism)}{suffix}"
+    stack = args.stack and stack_of(args.stack)
+    on = f"-{Path(stack).stem if is_library(stack) else stack}" if stack else ""
+    out = args.out or Path("results") / f"characterize{on}-{label(args.mechanism)}{suffix}"
     options = Options(quick=args.quick, seeds=args.seeds, jobs=args.jobs, out=out)
-    run = characterize if registry == "queues" else characterize_control
-    outcome = run(args.mechanism, settings, options, args.only, args.beside)
+    if registry == "queues":
+        outcome = characterize(args.mechanism, settings, options, args.only, args.beside)
+    else:
+        outcome = characterize_control(args.mechanism, settings, options, args.only, args.beside, stack)
     show(outcome.document, out, outcome.to_json() if args.json else None)
     return 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import worlds
 from ..errors import HaltereError, InputError
-from ._common import Commands, count, mechanism, show
+from ._common import Commands, count, is_library, mechanism, show, stack_of
 
 if TYPE_CHECKING:
     from ..packs import Figure, Variant
@@ -57,15 +57,6 @@ def _control(text: str, where: str) -> Any:
     return mechanism(text, ("congestion",), where)[0]
 
 
-def _stack(text: str, folder: Path | None = None) -> str:
-    """A stack's name, or the path of its library."""
-    return str(((folder or Path.cwd()) / text).resolve()) if _is_path(text) else text
-
-
-def _is_path(stack: str) -> bool:
-    return "/" in stack or Path(stack).suffix in (".so", ".dylib", ".dll")
-
-
 def _run(args: argparse.Namespace) -> int:
     from ..packs import Variant, find
     from ..packs.play import conditions, judged, play
@@ -73,7 +64,7 @@ def _run(args: argparse.Namespace) -> int:
 
     pack = find(args.name).only(args.only)
     controls = [_control(text, "--control") for text in args.control] or [None]
-    stacks: list[str | None] = [_stack(text) for text in args.stack] or [None]
+    stacks: list[str | None] = [stack_of(text) for text in args.stack] or [None]
     variants = _distinct([Variant.of(control, stack) for stack in stacks for control in controls])
     out = args.out or Path("results") / f"pack-{pack.name}"
     played = play(pack, variants, out, seeds=args.seeds, jobs=args.jobs, world=args.world)
@@ -117,7 +108,7 @@ def _check(args: argparse.Namespace) -> int:
     figures = [one if args.margin is None else replace(one, margin=args.margin) for one in pack.figures]
     out = args.out or Path("results") / f"check-{pack.name}"
     control = None if args.control is None else _control(args.control, "--control")
-    new = Variant.of(control, None if args.stack is None else _stack(args.stack))
+    new = Variant.of(control, None if args.stack is None else stack_of(args.stack))
     with _base(args, new, out) as base:
         variants = _distinct([base, new] if base else [new])
         rule = Paired.over(pack, figures, args.max_seeds) if base and args.seeds is None else None
@@ -161,7 +152,7 @@ def _base(args: argparse.Namespace, new: Variant, out: Path) -> Iterator[Variant
     from dataclasses import replace
 
     text = args.base
-    is_file = _is_path(args.stack) if args.stack else ":" in args.control
+    is_file = is_library(args.stack) if args.stack else ":" in args.control
     if text is None:
         yield None
     elif is_file and ":" not in text and not Path(text).is_file() and _revision(text):
@@ -169,10 +160,10 @@ def _base(args: argparse.Namespace, new: Variant, out: Path) -> Iterator[Variant
             control = (
                 new.control if not isinstance(new.control, dict) else {**new.control, "source": {"folder": str(folder)}}
             )
-            stack = _stack(args.stack, folder) if args.stack else None
+            stack = stack_of(args.stack, folder) if args.stack else None
             yield replace(new, name=f"{new.name} at {text}", control=control, stack=stack)
     elif args.stack:
-        yield type(new).of(new.control, _stack(text))
+        yield type(new).of(new.control, stack_of(text))
     else:
         yield type(new).of(_control(text, "--base"), None)
 

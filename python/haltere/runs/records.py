@@ -228,7 +228,7 @@ class Failed:
 
 
 #: Tables, captures and qlog.
-_FILE = re.compile(r"[a-z][a-z0-9_]*\.parquet|[A-Za-z0-9_][A-Za-z0-9_.-]*\.(pcapng|qlog)")
+_FILE = re.compile(r"[a-z][a-z0-9_]*\.parquet|[A-Za-z0-9_][A-Za-z0-9_.-]*\.(pcapng|qlog|sqlog)")
 #: What a file with a checksum begins with; 64 hexadecimal digits follow, and then all that they are the SHA-256 of.
 _HEAD = b'{"sha256": "'
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import stacks
-from ..analysis import measures, metrics, stats
+from ..analysis import envelope, measures, metrics, stats
+from ..analysis.envelope import Array
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
@@ -29,6 +30,8 @@ QUEUES: Mapping[str, Any] = {
 }  # fmt: skip
 #: One-way delays in ms: half of the round-trip times.
 DELAYS = (10, 30, 80)
+#: That of the envelopes: QUICbench has round-trip times of 10 and 50 ms.
+ENVELOPE_DELAY = 30
 #: Packets after which the receiver acknowledges, by acknowledgements in a round trip of 333 packets.
 ACKS = {2: 165, 4: 82, 24: 13}
 #: Points of a share that count as like ours: 10 of 100 each way.
@@ -77,6 +80,8 @@ def reproduce(options: Options) -> Outcome:
         part: ran(options, part, planned(part, variants, grid), seeds) for part in ("alone", "transfer", "pair", "same")
     }
     if not options.linux:
+        middle = [(queue, ENVELOPE_DELAY) for queue in queues]
+        results["envelope"] = ran(options, "envelope", planned("envelope", variants, middle), seeds)
         for part in ("alone", "transfer"):
             results[f"{part}-linux"] = ran(options, part, planned(part, [LINUX], grid), seeds, f"{part}-linux")
     if quic := [one for one in variants if one.stack != "tcp" and one.control == "cubic"]:
@@ -113,7 +118,7 @@ def planned(part: str, variants: Sequence[Variant], grid: Sequence[tuple[str, in
             continue
         for queue, delay in grid:
             place = {f"{BOTTLENECK}.delay": f"{delay}ms", f"{BOTTLENECK}.queue": QUEUES[queue]}
-            other = {"traffic.other.congestion": variant.control} if part == "pair" else {}
+            other = {"traffic.other.congestion": variant.control} if part in ("pair", "envelope") else {}
             yield {"variant": variant.name, "queue": queue, "delay": delay}, {**first, **other, **place}
 
 
@@ -160,7 +165,10 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
         left_out,
     )
     folder = results["pair"].directory.parent / "figures"
-    document.add(share_table(shares(results["pair"])), figure(results["alone"], folder / "envelope"))
+    document.add(share_table(shares(results["pair"])))
+    if "envelope" in results:
+        document.add(envelope_table(results["envelope"]))
+    document.add(figure(results["alone"], folder / "envelope"))
     alone = alone_cells(results)
     document.add(
         cubic_table(alone),
@@ -211,6 +219,45 @@ def share_table(all_shares: Cells) -> Table:
         note,
         left=2,
     )
+
+
+# -- envelopes ------------------------------------------------------------------------------------------------------------
+
+
+def points(run: measures.Run, entry: str) -> Array:
+    """Throughput in Mbit/s and smoothed round-trip time in ms of a flow, from sample to sample after the warm-up."""
+    series = run.table("flow_series", ["at_ns", "flow", "received_bytes", "srtt_ns"], flow=run.flows_of(entry))
+    at, received, srtt = (series[name].to_numpy().astype(float) for name in ("at_ns", "received_bytes", "srtt_ns"))
+    rates = np.diff(received) * 8e3 / np.diff(at)
+    after = run.measured_ns(at[:-1])
+    return np.stack((rates[after], srtt[1:][after] * 1e-6), axis=1)
+
+
+def conformances(results: Results) -> dict[tuple[str, str], list[float]]:
+    """By variant and queue the conformance of each seed with the same control of TCP beside itself, in percent; of TCP with the flow beside it."""
+    out: dict[tuple[str, str], list[float]] = {}
+    reference: dict[tuple[str, str], list[Array]] = {}
+    for point, runs in measures.by_point(results):
+        variant, queue = str(point.labels["variant"]), str(point.labels["queue"])
+        place = (variant.split(":")[1], queue)
+        # The variants of a control begin with TCP's.
+        reference.setdefault(place, [points(run, "other") for run in runs])
+        own = [points(run, "main") for run in runs]
+        out[variant, queue] = [100 * envelope.conformance(*both) for both in zip(own, reference[place], strict=True)]
+    return out
+
+
+def envelope_table(results: Results) -> Table:
+    """Conformance with the same control of TCP."""
+    all_of = conformances(results)
+    queues = list(dict.fromkeys(queue for _, queue in all_of))
+    rows = [
+        [variant, *(stats.mean(all_of[variant, queue]).format(0) for queue in queues)]
+        for variant in dict.fromkeys(variant for variant, _ in all_of)
+    ]
+    note = "A row of tcp compares two flows of one run: by so much two flows of one control differ."
+    title = f"Conformance (QUICbench): points in the envelope of the other, {2 * ENVELOPE_DELAY} ms (%)"
+    return Table("conformance", title, ["control", *queues], rows, note)
 
 
 # -- alone ----------------------------------------------------------------------------------------------------------------

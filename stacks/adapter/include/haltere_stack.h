@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HALTERE_STACK_ABI 1
+#define HALTERE_STACK_ABI 2
 #define HALTERE_NEVER UINT64_MAX
 
 /* One end of a connection. The stack defines it. */
@@ -27,7 +27,7 @@ typedef struct haltere_end haltere_end;
 /* The ECN field of the IP header (RFC 3168 section 5). */
 enum haltere_ecn { HALTERE_NOT_ECT = 0, HALTERE_ECT1 = 1, HALTERE_ECT0 = 2, HALTERE_CE = 3 };
 
-/* A parameter of the stack with its value, as the experiment file has it. */
+/* A parameter of the stack with its value as text: durations in ns, rates in bit/s, sizes in bytes. */
 typedef struct {
     const char *name;
     const char *value;
@@ -67,6 +67,7 @@ typedef struct {
     uint32_t max_datagram; /* the largest UDP payload that the path carries */
     uint32_t ecn;          /* use ECN */
     uint32_t secrets;      /* keep the TLS secrets */
+    uint32_t log;          /* write a log */
     const char *control;   /* a control of the stack's own. NULL: those of `ours` */
     const haltere_controls *ours;
     const haltere_option *options;
@@ -112,6 +113,9 @@ typedef struct {
     int32_t (*info)(haltere_end *end, haltere_info *info);
     /* New TLS secrets in the format of SSLKEYLOGFILE, whole lines. Returns the bytes written. May be NULL. */
     int64_t (*secrets)(haltere_end *end, uint8_t *buffer, size_t capacity);
+    /* The next part of the log, a qlog in JSON text sequences. Returns the bytes written; 0: there is no more. Haltere asks
+     * when the connection or the run is over. May be NULL. */
+    int64_t (*log)(haltere_end *end, uint8_t *buffer, size_t capacity);
 } haltere_stack;
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_void};
 
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 pub const NEVER: u64 = u64::MAX;
 
 /// One end of a connection, which only the stack looks into.
@@ -56,6 +56,7 @@ pub struct CConfig {
     pub max_datagram: u32,
     pub ecn: u32,
     pub secrets: u32,
+    pub log: u32,
     pub control: *const c_char,
     pub ours: *const CControls,
     pub options: *const COption,
@@ -101,4 +102,5 @@ pub struct CStack {
     pub close: extern "C" fn(*mut End, u64) -> i32,
     pub info: extern "C" fn(*mut End, *mut Info) -> i32,
     pub secrets: Option<extern "C" fn(*mut End, *mut u8, usize) -> i64>,
+    pub log: Option<extern "C" fn(*mut End, *mut u8, usize) -> i64>,
 }

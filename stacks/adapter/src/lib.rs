@@ -18,6 +18,7 @@ use core::ffi::{CStr, c_char, c_void};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
 
 /// What an end is made with.
 pub struct Config<'a> {
@@ -31,20 +32,27 @@ pub struct Config<'a> {
     pub ecn: bool,
     /// Keep the TLS secrets.
     pub secrets: bool,
+    /// Write a log.
+    pub log: bool,
     /// The congestion control.
     pub control: Which<'a>,
     options: Vec<(&'a str, &'a str)>,
 }
 
 impl Config<'_> {
-    /// The value of one of the stack's own parameters.
+    /// The stack's own parameters with their values.
+    pub fn options(&self) -> &[(&str, &str)] {
+        &self.options
+    }
+    /// The value of one of them.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
     }
-    /// The same as a whole number, or the default.
-    pub fn number(&self, name: &str, default: u64) -> Result<u64, String> {
+    /// The same as a number or a truth value, or the default. Durations are in ns, rates in bit/s, sizes in bytes.
+    pub fn number<T: FromStr>(&self, name: &str, default: T) -> Result<T, String> {
         let Some(value) = self.option(name) else { return Ok(default) };
-        value.parse().map_err(|_| format!("{name} must be a whole number, got {value}"))
+        let rule = core::any::type_name::<T>();
+        value.parse().map_err(|_| format!("{name} must be a value of the type {rule}, got {value}"))
     }
 }
 
@@ -101,6 +109,10 @@ pub trait Stack: Sized {
     /// New TLS secrets, whole lines of SSLKEYLOGFILE.
     fn secrets(&mut self) -> Vec<u8> {
         Vec::new()
+    }
+    /// Writes the next part of the log into `buffer`, and returns its bytes.
+    fn log(&mut self, _buffer: &mut [u8]) -> usize {
+        0
     }
 }
 
@@ -165,6 +177,7 @@ extern "C" fn open<S: Stack>(config: *const CConfig, now: u64) -> *mut End {
             max_datagram: u16::try_from(config.max_datagram).unwrap_or(u16::MAX),
             ecn: config.ecn != 0,
             secrets: config.secrets != 0,
+            log: config.log != 0,
             control,
             options: options.collect::<Result<_, String>>()?,
         };
@@ -250,6 +263,13 @@ extern "C" fn secrets<S: Stack>(end: *mut End, buffer: *mut u8, capacity: usize)
     })
 }
 
+extern "C" fn log<S: Stack>(end: *mut End, buffer: *mut u8, capacity: usize) -> i64 {
+    with::<S, _>(end, -1, |end| {
+        // SAFETY: the host's buffer has so many bytes, all of them initialised.
+        Ok(end.log(unsafe { core::slice::from_raw_parts_mut(buffer, capacity) }) as i64)
+    })
+}
+
 /// A table that any thread may read: it holds functions and a constant text.
 #[doc(hidden)]
 pub struct Table(pub CStack);
@@ -274,6 +294,7 @@ pub const fn table<S: Stack>() -> Table {
         close: close::<S>,
         info: info::<S>,
         secrets: Some(secrets::<S>),
+        log: Some(log::<S>),
     })
 }
 

@@ -34,7 +34,8 @@ pub struct MeasureSpec {
     /// CoDel's `count` and `drop_next`, PIE's `drop_prob`, BBR's `state` and `bw`, CUBIC's `w_max`, `ssthresh`. The
     /// tables `queue_state` and `flow_state` and the timeline show them. Simulator only.
     pub state: bool,
-    /// True: write what the TCP senders do to `senders.qlog`, one trace a flow. Simulator only.
+    /// True: write what the TCP senders do to `senders.qlog`, one trace a flow, and keep the qlogs that transport stacks
+    /// write themselves, two a connection. Simulator only.
     pub qlog: bool,
     /// Links whose packets are written to a capture file (pcapng) of that name, such as `["left>right"]`. Payload is
     /// zeros. Simulator only.

@@ -5,7 +5,7 @@ use crate::error::{Fault, ScenarioError};
 use crate::scenario::overrides::Overrides;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_plan::plan::TcpPlan;
-use haltere_plan::stack::{self, StackParams};
+use haltere_plan::stack::{self, Keeps, StackParams};
 use haltere_transport::TcpParams;
 use haltere_units::Time;
 use haltere_units::outside::Origin;
@@ -103,7 +103,10 @@ impl Entry<'_> {
     /// Whether the stack takes its parameters and the control.
     fn check_stack(&self, tcp: &TcpPlan) -> Result<(), ScenarioError> {
         let Some(stack) = &tcp.stack else { return Ok(()) };
-        self.ask(|| self.place.clone(), |origin| stack::make(stack, &tcp.end_context(false, Time::ZERO, false, origin)))
+        self.ask(
+            || self.place.clone(),
+            |origin| stack::make(stack, &tcp.end_context(false, Time::ZERO, Keeps::default(), origin)),
+        )
     }
 
     /// The same of an application that turns Nagle's algorithm off, as those do that ask and answer, unless the entry's

@@ -3,7 +3,7 @@
 use super::arrivals::ArrivalsPlan;
 use super::multipath::PathPlan;
 use crate::headers::{TCP_HEADER_WITH_TIMESTAMPS, UDP_HEADER};
-use crate::stack;
+use crate::stack::{self, Keeps};
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -140,7 +140,7 @@ impl TcpPlan {
     }
     /// What an end of its stack is made with. The largest UDP payload is that of a packet as long as one of TCP with a
     /// full segment and timestamps.
-    pub fn end_context(&self, is_server: bool, now: Time, secrets: bool, origin: Origin) -> stack::EndContext {
+    pub fn end_context(&self, is_server: bool, now: Time, keeps: Keeps, origin: Origin) -> stack::EndContext {
         let payload = self.sender.mss.as_u64() as u32 + TCP_HEADER_WITH_TIMESTAMPS - UDP_HEADER;
         stack::EndContext {
             is_server,
@@ -148,7 +148,7 @@ impl TcpPlan {
             congestion: self.congestion.clone(),
             max_datagram: payload,
             ecn: self.sender.ecn,
-            secrets,
+            keeps,
             origin,
         }
     }

@@ -15,6 +15,19 @@ pub struct SenderEvent {
     pub now: SenderView,
 }
 
+/// What one end of a connection on a stack wrote: a qlog of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackLog {
+    /// Which flow (index in the plan).
+    pub flow: u32,
+    /// Which of its connections, from 1.
+    pub connection: u64,
+    /// The end is the client.
+    pub is_client: bool,
+    /// The file, JSON text sequences.
+    pub text: Vec<u8>,
+}
+
 /// What qlog's recovery events say of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SenderView {

@@ -55,10 +55,19 @@ pub struct EndContext {
     pub max_datagram: u32,
     /// Use ECN.
     pub ecn: bool,
-    /// Keep the TLS secrets for captures.
-    pub secrets: bool,
+    /// What it keeps for the files of the run.
+    pub keeps: Keeps,
     /// Its seed, and the languages of the program.
     pub origin: Origin,
+}
+
+/// What an end keeps for the files of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keeps {
+    /// The TLS secrets, for captures.
+    pub secrets: bool,
+    /// A log.
+    pub log: bool,
 }
 
 /// One end of a connection of a stack without I/O.
@@ -88,6 +97,10 @@ pub trait Endpoint: Debug + Send {
     /// New TLS secrets, whole lines in the format of SSLKEYLOGFILE.
     fn secrets(&mut self) -> String {
         String::new()
+    }
+    /// The log that it wrote, a qlog in JSON text sequences. It is then empty.
+    fn log(&mut self) -> Vec<u8> {
+        Vec::new()
     }
 }
 

@@ -12,12 +12,13 @@ use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Packet};
-use haltere_plan::Plan;
 use haltere_plan::app::Protocol;
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals, delay, ideal};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
+use haltere_plan::stack::Keeps;
+use haltere_plan::{Plan, Record};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 use std::collections::HashMap;
@@ -33,7 +34,7 @@ impl Arrivals {
     pub fn new(flow: &FlowPlan, plan: &ArrivalsPlan, place: Place) -> Result<Arrivals, ParamError> {
         // Built to hear what it says of its parameters.
         if plan.tcp.stack.is_some() {
-            return Maker::new(flow, &plan.tcp, 0, &place.origin, place.asked.secrets)
+            return Maker::new(flow, &plan.tcp, 0, &place.origin, place.asked.keeps)
                 .check(place.ports)
                 .map(|()| Arrivals);
         }
@@ -75,6 +76,15 @@ enum Transport {
 
 haltere_units::matcher! { ($) each: Transport { Tcp, Stack } }
 
+impl Transport {
+    /// The flow is over: what a stack wrote is kept.
+    fn log(&mut self, record: &mut Record) {
+        if let Transport::Stack(single) = self {
+            single.log(record);
+        }
+    }
+}
+
 /// One traffic entry whose flows arrive during the run.
 #[derive(Debug)]
 struct Process {
@@ -97,8 +107,8 @@ pub(crate) struct SpawnedFlows {
     known: HashMap<Vec<usize>, u32>,
     spawned: u64,
     origin: Origin,
-    /// TLS secrets are kept for captures.
-    secrets: bool,
+    /// What ends on stacks keep.
+    keeps: Keeps,
     ecmp: bool,
     /// Flows that are gone.
     pub completions: Vec<Completion>,
@@ -115,7 +125,7 @@ impl SpawnedFlows {
             known: HashMap::new(),
             spawned: 0,
             origin: plan.origin(),
-            secrets: Asked::of(plan).secrets,
+            keeps: Asked::of(plan).keeps,
             ecmp: plan.ecmp,
             completions: Vec::new(),
             entries: (!plan.measure.logged.is_empty()).then(HashMap::new),
@@ -212,8 +222,9 @@ impl SpawnedFlows {
         let origins = [chance.bits(), chance.bits()].map(|seed| self.origin.with_seed(seed));
         let (index, bytes, ports) = (FIRST + slot, arrival.bytes, [near, far]);
         let on = if tcp.stack.is_some() {
-            let ends = Maker::of(tcp, &origins[0], self.secrets).open(fabric.now, ports);
-            Transport::Stack(Box::new(Single::of(index, ends, AnySource::Bulk(Bulk::of(Some(bytes))))))
+            let ends = Maker::of(tcp, &origins[0], self.keeps).open(fabric.now, ports);
+            let name = (source.index as u32, source.spawned);
+            Transport::Stack(Box::new(Single::of(index, name, ends, AnySource::Bulk(Bulk::of(Some(bytes))))))
         } else {
             let tcp = Tcp::limited(index, tcp, bytes, ports, origins);
             Transport::Tcp(tcp.expect("the parameters were checked when the run was built"))
@@ -244,8 +255,9 @@ impl SpawnedFlows {
         let Some(flow) = &mut self.slots[slot] else { return };
         act(&mut flow.on, fabric);
         if each!(&mut flow.on, flow => flow.is_over())
-            && let Some(flow) = self.slots[slot].take()
+            && let Some(mut flow) = self.slots[slot].take()
         {
+            flow.on.log(&mut fabric.record);
             self.completions.push(flow.line());
             self.free.push(slot as u32);
         }
@@ -272,7 +284,8 @@ impl SpawnedFlows {
         self.entries.as_ref()?.get(&(slot, client)).copied()
     }
     /// The run is over: all flows, those last that did not end.
-    pub fn finish(mut self) -> Vec<Completion> {
+    pub fn finish(mut self, record: &mut Record) -> Vec<Completion> {
+        self.slots.iter_mut().flatten().for_each(|flow| flow.on.log(record));
         self.completions.extend(self.slots.iter().flatten().map(|flow| flow.line()));
         self.completions
     }

@@ -4,6 +4,7 @@ use super::stream::Stream;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::record::FlowRecord;
+use haltere_plan::stack::Keeps;
 use haltere_plan::{Plan, Record};
 use haltere_transport::Info;
 use haltere_units::outside::Origin;
@@ -121,8 +122,8 @@ pub(crate) struct Asked {
     pub window: Option<(Time, Time)>,
     /// What senders do is recorded.
     pub senders: bool,
-    /// TLS secrets are kept for captures.
-    pub secrets: bool,
+    /// What ends on stacks keep.
+    pub keeps: Keeps,
 }
 
 impl Asked {
@@ -132,7 +133,7 @@ impl Asked {
         Asked {
             window: plan.measure.delays.then_some(window),
             senders: plan.measure.senders,
-            secrets: !plan.measure.captured.is_empty(),
+            keeps: Keeps { secrets: !plan.measure.captured.is_empty(), log: plan.measure.senders },
         }
     }
     /// Delays are measured at that time.

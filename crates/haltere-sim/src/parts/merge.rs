@@ -28,7 +28,7 @@ pub(super) fn merge(plan: &Plan, cut: &Cut, mut records: Vec<Record>) -> Record 
         #[rustfmt::skip]
         let Record {
             flows: _, links: _, flow_series, queue_series, pings, tasks, completions, pages, segments, voices, programs,
-            sockets, measured, path_series, coefficients, delays, delay_records, state, packets, sender_events, events,
+            sockets, measured, path_series, coefficients, delays, delay_records, state, packets, sender_events, logs, events,
             peak_events,
         } = record;
         all.measured = measured;
@@ -59,6 +59,7 @@ pub(super) fn merge(plan: &Plan, cut: &Cut, mut records: Vec<Record>) -> Record 
         all.path_series.extend(path_series);
         all.coefficients.extend(coefficients);
         all.delays.extend(delays);
+        all.logs.extend(logs);
     }
     all.queue_series.sort_by_key(|sample| (sample.at, sample.link));
     samples.sort_by_key(|(is_receivers, sample)| (sample.at, sample.flow, *is_receivers));

@@ -25,13 +25,13 @@ SEEDS, QUICK_SEEDS = 10, 4
 
 
 def characterize_control(
-    kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = (), beside: Sequence[str] = ()
-) -> Outcome:
+    kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = (), beside: Sequence[str] = (), stack: str | None = None
+) -> Outcome:  # fmt: skip
     """Runs the scenarios (`only`: these) with the control `kind`, its parameters as in `settings`, and the references in its place.
 
-    ``beside`` names the references; the default is those of the standards, `REFERENCES`.
+    ``beside`` names the references; the default is those of the standards, `REFERENCES`. They run on TCP. ``stack`` is the stack of the control.
     """
-    controls = lineup(kind, settings, beside, REFERENCES)
+    controls = lineup(kind, settings, beside, REFERENCES, stack)
     name, *references = controls
     every = list(cases().values())
     title = f"{name} by the criteria of RFC 9743"

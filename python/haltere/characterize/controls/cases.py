@@ -36,14 +36,17 @@ def cases() -> dict[str, Case]:
 
 
 def experiment(case: Case, control: Table) -> Table:
-    """The experiment of a case with this control under test."""
+    """The experiment of a case with this control under test. Its ``stack`` is that of the entries under test."""
     start, end = case.window
+    control = dict(control)
+    stack = {"stack": control.pop("stack")} if "stack" in control else {}
+    traffic = [{**entry, **stack} if entry.get("congestion") == "OWN" else entry for entry in case.traffic]
     return {
         "title": f"RFC 9743: {case.title}",
         "duration": f"{end:g}s",
         "topology": case.topology,
         "tcp": dict(case.tcp),
-        "traffic": replaced(list(case.traffic), "OWN", control),
+        "traffic": replaced(traffic, "OWN", control),
         # What happens at an event is seen in the series of the flows; other scenarios need the counters only.
         "measure": {"queues": "off", "flows": "200ms" if case.drawn else "off", "delays": True, "window": [f"{start:g}s", f"{end:g}s"]},
     }  # fmt: skip

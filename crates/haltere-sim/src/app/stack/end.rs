@@ -3,8 +3,9 @@
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
+use haltere_plan::record::StackLog;
 use haltere_plan::rng::Rng;
-use haltere_plan::stack::{Endpoint, Read, make};
+use haltere_plan::stack::{Endpoint, Keeps, Read, make};
 use haltere_queue::Ecn;
 use haltere_transport::Info;
 use haltere_units::outside::{self, Origin};
@@ -15,8 +16,7 @@ use haltere_units::{ParamError, Time};
 pub(crate) struct End {
     pub endpoint: Box<dyn Endpoint>,
     pub port: Port,
-    /// Its TLS secrets are asked for.
-    secrets: bool,
+    keeps: Keeps,
     /// A burst that is sent.
     burst: Vec<u8>,
 }
@@ -24,17 +24,30 @@ pub(crate) struct End {
 /// Both ends of a connection, that of the flow's sender first.
 pub(crate) type Ends = [End; 2];
 
+/// The flow of a connection, and which of the flow's connections it is, from 1.
+pub(crate) type Number = (u32, u64);
+
+/// What both ends wrote into their logs.
+pub(super) fn logs(ends: &mut Ends, number: Number, client: usize) -> impl Iterator<Item = StackLog> {
+    ends.iter_mut().enumerate().filter_map(move |(side, end)| end.log(number, side == client))
+}
+
 impl End {
     /// Sends what may be sent now.
     pub fn transmit(&mut self, fabric: &mut Fabric) {
         while let Some((segment, ecn)) = self.endpoint.poll_transmit(fabric.now, &mut self.burst) {
-            if self.secrets {
+            if self.keeps.secrets {
                 fabric.pool.secrets.extend(self.endpoint.secrets().into_bytes());
             }
             for payload in self.burst.chunks(segment) {
                 self.port.send_payload(payload, ecn, fabric);
             }
         }
+    }
+    /// What it wrote into its log, if it keeps one, for the record.
+    fn log(&mut self, (flow, connection): Number, is_client: bool) -> Option<StackLog> {
+        let text = if self.keeps.log { self.endpoint.log() } else { Vec::new() };
+        (!text.is_empty()).then_some(StackLog { flow, connection, is_client, text })
     }
     /// A packet of this connection arrived.
     pub fn receive(&mut self, packet: &Packet, fabric: &mut Fabric) {
@@ -50,7 +63,7 @@ impl End {
 pub(crate) struct Maker {
     tcp: TcpPlan,
     origin: Origin,
-    secrets: bool,
+    keeps: Keeps,
     /// Gives each end its seed.
     seeds: Rng,
     /// The flow's side that opens connections.
@@ -58,14 +71,14 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    pub fn new(flow: &FlowPlan, tcp: &TcpPlan, client: usize, origin: &Origin, secrets: bool) -> Maker {
+    pub fn new(flow: &FlowPlan, tcp: &TcpPlan, client: usize, origin: &Origin, keeps: Keeps) -> Maker {
         let seed = Rng::new(origin.seed, &format!("{}/connections", flow.name)).bits();
-        Maker { client, ..Maker::of(tcp, &origin.with_seed(seed), secrets) }
+        Maker { client, ..Maker::of(tcp, &origin.with_seed(seed), keeps) }
     }
     /// Of connections whose client is the flow's sender.
-    pub fn of(tcp: &TcpPlan, origin: &Origin, secrets: bool) -> Maker {
+    pub fn of(tcp: &TcpPlan, origin: &Origin, keeps: Keeps) -> Maker {
         let seeds = Rng::new(origin.seed, "ends");
-        Maker { tcp: tcp.clone(), origin: origin.clone(), secrets, seeds, client: 0 }
+        Maker { tcp: tcp.clone(), origin: origin.clone(), keeps, seeds, client: 0 }
     }
     /// Makes a pair to hear what the stack says of the parameters.
     pub fn check(&mut self, ports: [Port; 2]) -> Result<(), ParamError> {
@@ -75,10 +88,10 @@ impl Maker {
     pub fn try_open(&mut self, now: Time, ports: [Port; 2]) -> Result<Ends, ParamError> {
         let mut end = |side: usize, port: Port| {
             let origin = self.origin.with_seed(self.seeds.bits());
-            let context = self.tcp.end_context(side != self.client, now, self.secrets, origin);
+            let context = self.tcp.end_context(side != self.client, now, self.keeps, origin);
             let stack = self.tcp.stack.as_ref().expect("the flow is one on a stack");
             let endpoint = make(stack, &context)?;
-            Ok(End { endpoint, port, secrets: self.secrets, burst: Vec::new() })
+            Ok(End { endpoint, port, keeps: self.keeps, burst: Vec::new() })
         };
         let [near, far] = ports;
         Ok([end(0, near)?, end(1, far)?])
@@ -88,7 +101,7 @@ impl Maker {
         self.try_open(now, ports.clone()).unwrap_or_else(|error| {
             let kind = self.tcp.stack.as_ref().map(|stack| stack.kind()).unwrap_or_default();
             self.origin.outside.raise(outside::Fault::new(kind, &error.name, &format!("be {}", error.rule), error.got));
-            ports.map(|port| End { endpoint: Box::new(Closed), port, secrets: false, burst: Vec::new() })
+            ports.map(|port| End { endpoint: Box::new(Closed), port, keeps: Keeps::default(), burst: Vec::new() })
         })
     }
 }

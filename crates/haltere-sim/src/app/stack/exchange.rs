@@ -1,7 +1,7 @@
 //! The closed-loop kinds on a stack: each request is a stream, and all that a client opens before it closes share one
 //! connection, as with HTTP/3.
 
-use super::{End, Ends, Maker};
+use super::{End, Ends, Maker, logs};
 use crate::app::{App, Place};
 use crate::engine::event::Kind;
 use crate::engine::timer::Alarms;
@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// A connection with its streams that are not over.
 #[derive(Debug)]
 struct Connection {
+    /// Which of the flow's connections it is, from 1.
+    number: u64,
     ends: Ends,
     /// By its number, what the client calls a stream's connection, and what is asked on it.
     streams: BTreeMap<u64, (usize, Calls)>,
@@ -35,6 +37,8 @@ struct Net {
     /// The last is that on which is asked, unless it is closing.
     connections: Vec<Connection>,
     alarms: [Alarms; 2],
+    /// Connections so far.
+    connected: u64,
     /// Numbers that the client was given.
     opened: usize,
     done: VecDeque<(Answer, Call)>,
@@ -121,7 +125,9 @@ impl Net {
         (client.header.src_port, client.header.dst_port) = (client_port, server_port);
         let ends = self.maker.open(fabric.now, ports);
         let streams = BTreeMap::new();
-        self.connections.push(Connection { ends, streams, next_stream: 0, is_closing: false, server_port });
+        self.connected += 1;
+        let number = self.connected;
+        self.connections.push(Connection { number, ends, streams, next_stream: 0, is_closing: false, server_port });
     }
     /// Reads, writes and closes what can be now. A connection that gave up is replaced, and what it had not answered is
     /// asked again.
@@ -147,7 +153,10 @@ impl Net {
         for connection in &mut self.connections {
             connection.ends.iter_mut().for_each(|end| end.transmit(fabric));
         }
-        self.connections.retain_mut(|connection| !connection.ends.iter_mut().all(|end| end.endpoint.is_closed()));
+        let is_over = |one: &mut Connection| one.ends.iter_mut().all(|end| end.endpoint.is_closed());
+        for mut over in self.connections.extract_if(.., is_over) {
+            fabric.record.logs.extend(logs(&mut over.ends, (self.index as u32, over.number), CLIENT));
+        }
         for side in [SERVER, CLIENT] {
             let next = self.ends(side).filter_map(|end| end.endpoint.next_timeout()).min();
             if let Some(at) = next {
@@ -172,10 +181,11 @@ pub(crate) struct Exchange<C> {
 impl<C: Client> Exchange<C> {
     pub fn of(flow: &FlowPlan, tcp: &TcpPlan, client: C, place: Place) -> Result<Exchange<C>, ParamError> {
         let index = place.index;
-        let mut maker = Maker::new(flow, tcp, CLIENT, &place.origin, place.asked.secrets);
+        let mut maker = Maker::new(flow, tcp, CLIENT, &place.origin, place.asked.keeps);
         maker.check(place.ports.clone())?;
         let (connections, alarms, done) = (Vec::new(), Default::default(), VecDeque::new());
-        let net = Net { index, maker, ports: place.ports, connections, alarms, opened: 0, done, received: 0 };
+        let net =
+            Net { index, maker, ports: place.ports, connections, alarms, connected: 0, opened: 0, done, received: 0 };
         Ok(Exchange { client, net, nodes: (flow.from as u32, flow.to as u32), completions: Vec::new() })
     }
     fn row(&self, call: &Call) -> Completion {
@@ -235,6 +245,10 @@ impl<C: Client + Send> App for Exchange<C> {
             let open: Vec<Completion> = calls.flat_map(|(_, calls)| calls.open()).map(|call| self.row(call)).collect();
             record.completions.extend(self.completions.drain(..).chain(open));
         }
-        self.client.finish(at, self.net.index as u32, record);
+        let flow = self.net.index as u32;
+        self.client.finish(at, flow, record);
+        for one in &mut self.net.connections {
+            record.logs.extend(logs(&mut one.ends, (flow, one.number), CLIENT));
+        }
     }
 }

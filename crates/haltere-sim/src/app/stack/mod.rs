@@ -4,7 +4,8 @@ mod end;
 mod exchange;
 mod single;
 
-pub(super) use end::{End, Ends, Maker};
+use end::logs;
+pub(super) use end::{End, Ends, Maker, Number};
 pub(super) use exchange::Exchange;
 pub(super) use single::Single;
 

@@ -1,6 +1,6 @@
 //! A flow that is one connection of one stream: the client writes, and the server reads at once.
 
-use super::{Ends, Maker};
+use super::{Ends, Maker, Number, logs};
 use crate::app::stream::Stream;
 use crate::app::{AnySource, App, CLIENT, Place, SERVER, Source, is_over};
 use crate::engine::event::Kind;
@@ -21,6 +21,7 @@ const CHUNK: u64 = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Single {
     index: usize,
+    number: Number,
     ends: Ends,
     alarms: [Alarms; 2],
     source: AnySource,
@@ -87,15 +88,15 @@ impl Output {
 impl Single {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<Single, ParamError> {
         let index = place.index;
-        let mut maker = Maker::new(plan, tcp, CLIENT, &place.origin, place.asked.secrets);
+        let mut maker = Maker::new(plan, tcp, CLIENT, &place.origin, place.asked.keeps);
         let ends = maker.try_open(plan.start, place.ports)?;
-        Ok(Single { stop: plan.stop, ..Single::of(index, ends, source) })
+        Ok(Single { stop: plan.stop, ..Single::of(index, (index as u32, 1), ends, source) })
     }
     /// A flow on these ends.
-    pub fn of(index: usize, ends: Ends, source: AnySource) -> Single {
+    pub fn of(index: usize, number: Number, ends: Ends, source: AnySource) -> Single {
         let (output, limit) = (Output::default(), source.limit());
         let (alarms, stop, completed) = (Default::default(), None, None);
-        Single { index, ends, alarms, source, output, stop, limit, received: 0, completed }
+        Single { index, number, ends, alarms, source, output, stop, limit, received: 0, completed }
     }
     /// Both ends are closed.
     pub fn is_over(&mut self) -> bool {
@@ -104,6 +105,10 @@ impl Single {
     /// True if a packet with that header is for the end at `side`.
     pub fn is_for(&self, side: usize, header: &Header) -> bool {
         self.ends[side].port.receives(header)
+    }
+    /// The connection is over: its ends' logs are kept.
+    pub fn log(&mut self, record: &mut Record) {
+        record.logs.extend(logs(&mut self.ends, self.number, CLIENT));
     }
     pub fn info(&self) -> Info {
         self.ends[CLIENT].endpoint.info()
@@ -197,5 +202,6 @@ impl App for Single {
     }
     fn finish(&mut self, at: Time, record: &mut Record) {
         self.source.finish(at, self.index as u32, record);
+        self.log(record);
     }
 }
