@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use haltere_queue::QueueParams;
 use haltere_units::{Dur, ParamError};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -12,8 +13,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum LinkQueue {
-    /// One of Haltere's. Every world has it.
-    Ours(QueueParams),
+    /// One of Haltere's. Every world has it. Links that an experiment gives the same parameters share them.
+    Ours(Arc<QueueParams>),
     /// One that only a certain world has.
     World(WorldQueue),
 }
@@ -23,7 +24,7 @@ pub enum LinkQueue {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WorldQueue {
     #[expect(missing_docs, reason = "the schema takes the text of the params struct")]
-    Kernel(KernelQueue),
+    Kernel(Box<KernelQueue>),
 }
 
 /// A queue discipline of Linux itself. Only the kernel world has it.
@@ -62,11 +63,18 @@ impl LinkQueue {
     /// Haltere's discipline, for a world that has no other.
     pub fn ours(&self) -> Result<&QueueParams, ParamError> {
         match self {
-            LinkQueue::Ours(params) => Ok(params),
+            LinkQueue::Ours(params) => Ok(&**params),
             LinkQueue::World(WorldQueue::Kernel(_)) => {
                 let rule = "one of Haltere's disciplines outside the kernel world";
                 Err(ParamError::new("queue", rule, "`kernel`").hint("run it with `--world kernel`"))
             }
+        }
+    }
+    /// The parameters of Haltere's discipline, to change them for this link alone.
+    pub fn ours_mut(&mut self) -> Option<&mut QueueParams> {
+        match self {
+            LinkQueue::Ours(params) => Some(Arc::make_mut(params)),
+            LinkQueue::World(_) => None,
         }
     }
     /// The parameters of Haltere's disciplines in it: its own, or those of a discipline that is compared with the
@@ -103,7 +111,7 @@ impl Default for LinkQueue {
 
 impl From<QueueParams> for LinkQueue {
     fn from(params: QueueParams) -> LinkQueue {
-        LinkQueue::Ours(params)
+        LinkQueue::Ours(Arc::new(params))
     }
 }
 
@@ -113,7 +121,7 @@ impl<'de> Deserialize<'de> for LinkQueue {
         let read = if value["kind"] == KERNEL {
             serde_json::from_value(value).map(LinkQueue::World)
         } else {
-            serde_json::from_value(value).map(LinkQueue::Ours)
+            serde_json::from_value(value).map(QueueParams::into)
         };
         read.map_err(serde::de::Error::custom)
     }
@@ -151,6 +159,16 @@ mod tests {
             assert_eq!(queue.kind() == "kernel", queue.ours().is_err(), "{text}");
             assert_eq!(serde_json::to_string(&queue).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_copy_shares_the_parameters_until_one_is_changed() {
+        let queue = read(r#"{"kind":"drop_tail","limit":"5p"}"#).unwrap();
+        let mut copy = queue.clone();
+        let params = |queue: &LinkQueue| core::ptr::from_ref(queue.ours().unwrap());
+        assert_eq!(params(&queue), params(&copy));
+        *copy.ours_mut().unwrap() = QueueParams::default_of("codel").unwrap();
+        assert_eq!((queue.kind(), copy.kind()), ("drop_tail", "codel"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::app::{AnyFlow, App};
 use crate::engine::event::Kind;
 use crate::net::fabric::Fabric;
 use crate::net::link::SimLink;
+use crate::net::packet::Pool;
 use crate::parts::cut::Part;
 use haltere_plan::Plan;
 use haltere_plan::record::{
@@ -20,8 +21,25 @@ const QUEUES: usize = 1;
 const FLOWS: usize = 2;
 const UNTIL: usize = 3;
 
-/// What was counted of each link, and received and sent by each flow.
-type Counted = (Vec<(LinkCounters, Depths)>, Vec<(u64, Option<SenderCounts>)>);
+/// What a flow had received and its sender had counted.
+type FlowCounts = (u64, Option<SenderCounts>);
+
+/// What was counted when the warm-up ended, or the measured window.
+#[derive(Debug)]
+struct Counted {
+    links: Vec<LinkCounters>,
+    flows: Vec<FlowCounts>,
+}
+
+impl Counted {
+    fn of(fabric: &mut Fabric, flows: &[AnyFlow], link: fn(&mut SimLink, Time, &mut Pool) -> LinkCounters) -> Counted {
+        let Fabric { links, pool, now, .. } = fabric;
+        Counted {
+            links: links.iter_mut().map(|of| link(of, *now, pool)).collect(),
+            flows: flows.iter().map(|flow| (flow.received(), flow.sender().as_ref().map(Into::into))).collect(),
+        }
+    }
+}
 
 /// Records the samples and counters of the plan.
 #[derive(Debug)]
@@ -32,8 +50,10 @@ pub(crate) struct Recorder {
     watched: Vec<u32>,
     /// The end of the measured window, if that is before the end of the run.
     until: Option<Time>,
-    /// What was counted until then.
-    counted: Option<Counted>,
+    /// What was counted until the end of the warm-up.
+    at_warmup: Option<Counted>,
+    /// What was counted until the end of the measured window, and the depths of each link in it.
+    at_until: Option<(Counted, Vec<Depths>)>,
     /// Inner variables are recorded.
     state: bool,
 }
@@ -50,7 +70,8 @@ impl Recorder {
             warmup: plan.warmup,
             watched,
             until: asked.until.filter(|until| *until < plan.end),
-            counted: None,
+            at_warmup: None,
+            at_until: None,
             state: asked.state,
         };
         fabric.schedule(plan.warmup, Kind::Record, WARMUP);
@@ -68,14 +89,15 @@ impl Recorder {
     pub fn on_event(&mut self, what: usize, fabric: &mut Fabric, flows: &[AnyFlow]) {
         let interval = match what {
             WARMUP => {
-                self.end_warmup(fabric, flows);
+                self.at_warmup = Some(Counted::of(fabric, flows, SimLink::end_warmup));
                 fabric.links.iter_mut().for_each(SimLink::count_later);
                 // If there is no window, they are next read when the run is over, and nothing arrives after that.
                 fabric.warmup = self.until.unwrap_or(Time::NEVER);
                 None
             }
             UNTIL => {
-                self.end_window(fabric, flows);
+                let counted = Counted::of(fabric, flows, SimLink::record);
+                self.at_until = Some((counted, fabric.links.iter_mut().map(SimLink::depths).collect()));
                 fabric.links.iter_mut().for_each(SimLink::count_later);
                 fabric.warmup = Time::NEVER;
                 None
@@ -92,26 +114,6 @@ impl Recorder {
         if let Some(interval) = interval {
             fabric.schedule(fabric.now + interval, Kind::Record, what);
         }
-    }
-    /// From now on flows and links have lines in the record. Until the run is over they hold what was so at the end of
-    /// the warm-up.
-    fn end_warmup(&self, fabric: &mut Fabric, flows: &[AnyFlow]) {
-        let Fabric { links, pool, now, record, .. } = fabric;
-        let link = |link: &mut SimLink| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
-        record.links = links.iter_mut().map(link).collect();
-        let flow = |flow: &AnyFlow| FlowRecord {
-            received_after_warmup: flow.received(),
-            sender_at_warmup: flow.sender().as_ref().map(Into::into),
-            ..FlowRecord::default()
-        };
-        record.flows = flows.iter().map(flow).collect();
-    }
-    /// The measured window ends before the run does.
-    fn end_window(&mut self, fabric: &mut Fabric, flows: &[AnyFlow]) {
-        let Fabric { links, pool, now, .. } = fabric;
-        let links = links.iter_mut().map(|link| (link.record(*now, pool), link.depths())).collect();
-        let flows = flows.iter().map(|flow| (flow.received(), flow.sender().as_ref().map(Into::into))).collect();
-        self.counted = Some((links, flows));
     }
     fn sample_queues(&mut self, fabric: &mut Fabric) {
         let mut probe = Probe::new();
@@ -138,47 +140,54 @@ impl Recorder {
             }
         }
     }
-    /// The run is over. Returns its record.
-    pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [AnyFlow]) -> Record {
+    /// The run is over. Returns its record. Flows end first: the lines of the links take the memory that they leave.
+    pub fn finish(mut self, fabric: &mut Fabric, flows: Vec<AnyFlow>) -> Record {
         let end = fabric.now;
-        if self.warmup > end {
-            self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
-        }
+        // Nothing is after a warm-up that outlasts the run.
+        let warmup = self.at_warmup.take().unwrap_or_else(|| Counted::of(fabric, &flows, SimLink::end_warmup));
         let mut all = core::mem::take(&mut fabric.record);
-        // Who joined after the warm-up had received nothing when it ended.
-        all.flows.resize_with(flows.len(), FlowRecord::default);
-        let counted = self.counted.take();
-        for (i, (record, flow)) in all.flows.iter_mut().zip(&*flows).enumerate() {
-            // Who joined after the window has received nothing in it.
-            let until = counted.as_ref().map(|(_, flows)| flows.get(i).copied().unwrap_or_default());
-            finish_flow(record, flow, until);
-        }
-        for (i, link) in fabric.links.iter_mut().enumerate().take(all.links.len()) {
-            let until = counted.as_ref().and_then(|(links, _)| links.get(i));
-            let counters = link.record(end, &mut fabric.pool);
-            all.links[i] = finish_link(&all.links[i].total, &counters, link.depths(), until);
-            if let Some(mut watch) = link.take_watch() {
-                let sojourns = watch.sojourns.take();
-                all.delay_records.extend(sojourns.map(|some| DelayRecord::new(DelayOf::Sojourn(i as u32), some)));
-                all.packets.extend(watch.log.take().into_iter().flatten());
-            }
-        }
         all.measured = (self.warmup, self.until.unwrap_or(end));
-        flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
+        let until = self.at_until.as_ref().map(|(counted, _)| &counted.flows);
+        // The standard library writes the lines where the flows were.
+        let lines = flows.into_iter().enumerate().map(|(i, mut flow)| {
+            // Who joined later had received nothing then.
+            let at = |counted: &Vec<FlowCounts>| counted.get(i).copied().unwrap_or_default();
+            let line = flow_line(&flow, at(&warmup.flows), until.map(at));
+            flow.finish(end, &mut all);
+            line
+        });
+        let lines = lines.collect();
+        all.flows = lines;
+        self.finish_links(fabric, &warmup.links, &mut all);
         all.sender_events.sort_by_key(|event| (event.at, event.flow));
         all.tasks.sort_by_key(|task| (task.start, task.flow));
         all.peak_events = fabric.events.peak() as u64;
         all
     }
+    /// The lines of the links, and their delays before those of the flows.
+    fn finish_links(&self, fabric: &mut Fabric, warmup: &[LinkCounters], all: &mut Record) {
+        let Fabric { links, pool, now, .. } = fabric;
+        let mut delays = Vec::new();
+        let lines = links.iter_mut().zip(warmup).enumerate().map(|(i, (link, warmup))| {
+            let until = self.at_until.as_ref().map(|(counted, depths)| (&counted.links[i], &depths[i]));
+            let line = finish_link(warmup, &link.record(*now, pool), link.depths(), until);
+            if let Some(mut watch) = link.take_watch() {
+                let sojourns = watch.sojourns.take();
+                delays.extend(sojourns.map(|some| DelayRecord::new(DelayOf::Sojourn(i as u32), some)));
+                all.packets.extend(watch.log.take().into_iter().flatten());
+            }
+            line
+        });
+        all.links = lines.collect();
+        delays.append(&mut all.delay_records);
+        all.delay_records = delays;
+    }
 }
 
-/// The line of a flow, which held what was so at the end of the warm-up. `until`: what was so at the end of the window,
-/// if there is one.
-fn finish_flow(record: &mut FlowRecord, flow: &AnyFlow, until: Option<(u64, Option<SenderCounts>)>) {
-    let sender_at_warmup = record.sender_at_warmup.take();
+/// The line of a flow, from what was counted at the end of the warm-up and at the end of the window, if there is one.
+fn flow_line(flow: &AnyFlow, (before, sender_at_warmup): FlowCounts, until: Option<FlowCounts>) -> FlowRecord {
     let (received, sender_at_until) = until.unwrap_or_else(|| (flow.received(), None));
-    let received_after_warmup = received - record.received_after_warmup;
-    *record = FlowRecord { received_after_warmup, sender_at_warmup, sender_at_until, ..flow.line() };
+    FlowRecord { received_after_warmup: received - before, sender_at_warmup, sender_at_until, ..flow.line() }
 }
 
 /// The line of a link from its counters at the end of the warm-up, at the end of the run, and at that of the window, if
@@ -187,7 +196,7 @@ fn finish_link(
     warmup: &LinkCounters,
     end: &LinkCounters,
     depths: Depths,
-    until: Option<&(LinkCounters, Depths)>,
+    until: Option<(&LinkCounters, &Depths)>,
 ) -> LinkRecord {
     let whole = LinkRecord { depths, ..LinkRecord::new(warmup, end) };
     match until {

@@ -166,9 +166,9 @@ impl<'a> Run<'a> {
     }
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
-        let Run { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
+        let Run { plan, mut fabric, flows, recorder, spawned, events, .. } = self;
         let (warmup, until) = (plan.warmup, plan.measured_until());
-        let mut record = recorder.finish(&mut fabric, &mut flows);
+        let mut record = recorder.finish(&mut fabric, flows);
         record.packets.iter_mut().for_each(|packet| packet.flow = spawned.flow_of(packet));
         record.events = events;
         haltere_plan::arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);

@@ -1,7 +1,6 @@
 //! Stations around an access point or a base station, which share one medium.
 
 use super::prelude::*;
-use haltere_plan::LinkQueue;
 use haltere_queue::QueueParams;
 
 /// A `server`, a `base` behind the link `wan`, and stations, `st1` .. `stN`, that share its medium. The discipline of
@@ -85,14 +84,14 @@ fn kind(direction: &DirectionDraft) -> &str {
 
 /// The hosts of the stations that share a medium; none of another discipline. Without a list there is one station.
 fn hosts(direction: &mut DirectionDraft) -> Vec<&mut Option<u16>> {
-    match &mut direction.link.queue {
-        LinkQueue::Ours(QueueParams::Wifi(params)) => {
+    match direction.link.queue.ours_mut() {
+        Some(QueueParams::Wifi(params)) => {
             if params.stations.is_empty() {
                 params.stations.push(Default::default());
             }
             params.stations.iter_mut().map(|station| &mut station.host).collect()
         }
-        LinkQueue::Ours(QueueParams::Cell(params)) => {
+        Some(QueueParams::Cell(params)) => {
             if params.users.is_empty() {
                 params.users.push(Default::default());
             }
@@ -142,7 +141,7 @@ mod tests {
         let names: Vec<&str> = plan.links.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(names[2..5], ["air>air.out", "base>air", "air.out>base"]);
         assert_eq!(plan.nodes[4..], ["st1", "st2"]);
-        let LinkQueue::Ours(QueueParams::Wifi(params)) = &plan.links[2].queue else { panic!("a channel") };
+        let Ok(QueueParams::Wifi(params)) = plan.links[2].queue.ours() else { panic!("a channel") };
         assert_eq!(params.stations.iter().map(|one| one.host).collect::<Vec<_>>(), [Some(5), Some(6)]);
         assert_eq!(plan.flows.len(), 4);
     }
@@ -152,7 +151,7 @@ mod tests {
                       grant = '8ms' } }";
         let plan = scenario(medium).and_then(|one| one.plan(1)).expect("it is right");
         assert_eq!((plan.links[2].name.as_str(), plan.links[3].name.as_str()), ("base>air", "air.up>base"));
-        let LinkQueue::Ours(QueueParams::Cell(up)) = &plan.links[3].queue else { panic!("a cell") };
+        let Ok(QueueParams::Cell(up)) = plan.links[3].queue.ours() else { panic!("a cell") };
         assert_eq!((up.users[0].host, up.grant.as_ns()), (Some(5), 8_000_000));
     }
     #[test]

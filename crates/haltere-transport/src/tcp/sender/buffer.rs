@@ -54,8 +54,8 @@ pub(crate) struct SendBuffer {
     fin: StreamEnd,
     mss: u64,
     memory: SendMemory,
-    /// Ends of the segments not yet sent that are to be pushed, in order.
-    pushes: VecDeque<Offset>,
+    /// Ends of the segments not yet sent that are to be pushed, in order, modulo 2^32: a buffer has at most 1 GiB.
+    pushes: VecDeque<u32>,
     /// The last of these that there was (Linux's `pushed_seq`).
     pushed: Offset,
     /// The offset after the last small segment sent (Minshall).
@@ -66,6 +66,11 @@ pub(crate) struct SendBuffer {
     endless: bool,
     /// The application waits until there is room.
     waits: bool,
+}
+
+/// An offset modulo 2^32.
+fn low(offset: Offset) -> u32 {
+    offset.get() as u32
 }
 
 impl SendBuffer {
@@ -143,7 +148,7 @@ impl SendBuffer {
     /// Adds bytes for which the caller has seen to it that there is room. Of what is added before it leaves the end is
     /// pushed.
     pub(crate) fn append(&mut self, bytes: u64) {
-        if self.pushes.back() == Some(&self.write_end) {
+        if self.pushes.back() == Some(&low(self.write_end)) {
             self.pushes.pop_back();
         }
         self.add(bytes, 0);
@@ -187,7 +192,7 @@ impl SendBuffer {
     /// The stream grows. The segments that Linux pushes are noted.
     fn add_write(&mut self, bytes: u64, largest: u64) {
         let tail = self.write_end.since(self.nxt) % self.mss;
-        if tail > 0 && self.pushes.back() == Some(&self.write_end) {
+        if tail > 0 && self.pushes.back() == Some(&low(self.write_end)) {
             self.pushes.pop_back();
         }
         let mut filled = self.write_end + (self.mss - tail);
@@ -204,7 +209,7 @@ impl SendBuffer {
         self.push(self.write_end);
     }
     fn push(&mut self, end: Offset) {
-        self.pushes.push_back(end);
+        self.pushes.push_back(low(end));
         self.pushed = end;
     }
     /// A FIN follows what was written, or, of an endless stream, what was sent.
@@ -271,7 +276,7 @@ impl SendBuffer {
             self.small_end = self.nxt;
         }
         let mut pushed = false;
-        while self.pushes.front().is_some_and(|&end| end <= self.nxt) {
+        while self.pushes.front().is_some_and(|&end| low(self.nxt).wrapping_sub(end).cast_signed() >= 0) {
             self.pushes.pop_front();
             pushed = true;
         }
@@ -300,7 +305,7 @@ impl SendBuffer {
     }
     /// Bytes of its heap.
     pub(crate) fn heap(&self) -> usize {
-        self.pushes.capacity() * size_of::<Offset>()
+        self.pushes.capacity() * size_of::<u32>()
     }
     /// True if all of the next segment lies within the peer's window.
     pub(crate) fn next_fits(&self, window_end: Offset) -> bool {
