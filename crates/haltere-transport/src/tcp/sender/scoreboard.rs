@@ -40,10 +40,9 @@ pub(crate) struct Sent {
 
 const _: () = assert!(size_of::<Sent>() == 64, "as large as a cache line");
 
-/// Segments for which a scoreboard keeps room, and by how many that grows at least: an initial window of ten segments
-/// takes two steps and leaves no place empty.
+/// Segments for which a scoreboard keeps room, and by how many that grows at least.
 const SPARE: usize = 8;
-const STEP: usize = 5;
+const STEP: usize = 4;
 
 /// The receiver has it.
 pub(crate) const SACKED: u16 = 1;
@@ -207,7 +206,7 @@ impl Scoreboard {
         self.ring.get(index).is_some_and(|sent| sent.end() <= span.end).then_some(index)
     }
 
-    /// Makes room by half: twice as much would leave half of a large window's places empty.
+    /// Makes room by half: twice as much would leave a window of ten segments with 16 places.
     #[cold]
     fn grow(&mut self) {
         self.ring.reserve_exact((self.ring.capacity() / 2).max(STEP));
