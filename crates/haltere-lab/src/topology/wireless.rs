@@ -123,7 +123,6 @@ fn fill(direction: &mut DirectionDraft, first: usize, count: usize, place: &str)
 #[cfg(test)]
 mod tests {
     use crate::Scenario;
-    use haltere_plan::LinkQueue;
     use haltere_queue::QueueParams;
 
     fn scenario(medium: &str) -> Result<Scenario, crate::ScenarioError> {
