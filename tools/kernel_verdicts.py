@@ -29,12 +29,28 @@ PAIRS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "fq_pie": ("fq_pie", {"kind": "fq_pie", "tupdate": "20ms", "first_update": "500ms"}, False),
     "red": (
         "red limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10mbit probability 0.02",
-        {"kind": "red", "limit": "400kB", "min": "15kB", "max": "45kB", "burst": 25, "bandwidth": "10Mbit", "probability": 0.02},
+        {
+            "kind": "red",
+            "limit": "400kB",
+            "min": "15kB",
+            "max": "45kB",
+            "burst": 25,
+            "bandwidth": "10Mbit",
+            "probability": 0.02,
+        },
         False,
     ),
     "choke": (
         "choke limit 400 min 10 max 30 avpkt 1000 burst 15 bandwidth 10mbit probability 0.02",
-        {"kind": "choke", "limit": "400p", "min": "10p", "max": "30p", "burst": 15, "bandwidth": "10Mbit", "probability": 0.02},
+        {
+            "kind": "choke",
+            "limit": "400p",
+            "min": "10p",
+            "max": "30p",
+            "burst": 15,
+            "bandwidth": "10Mbit",
+            "probability": 0.02,
+        },
         False,
     ),
     "sfb": ("sfb", {"kind": "sfb"}, False),
@@ -87,7 +103,9 @@ def main() -> None:
     arguments.add_argument("--seeds", type=int, default=10)
     arguments.add_argument("--only", default=",".join(PAIRS))
     given = arguments.parse_args()
-    print("| discipline | verdicts | of them differ | drops or marks of Linux's | Haltere's carrying, less Linux's | Haltere's beside, over Linux's | mean queue |")
+    print(
+        "| discipline | verdicts | of them differ | drops or marks of Linux's | Haltere's carrying, less Linux's | Haltere's beside, over Linux's | mean queue |"
+    )
     for name, (words, ours, ecn) in PAIRS.items():
         if name not in given.only.split(",") and name.partition(",")[0] not in given.only.split(","):
             continue
@@ -99,7 +117,10 @@ def main() -> None:
         over = [(one["beside_dropped"] + one["beside_marked"]) / max(a, 1) for a, one in zip(count, linux, strict=True)]
         queues = f"{sum(one['queue'] for one in linux) / len(linux):.1f}, {sum(one['queue'] for one in haltere) / len(haltere):.1f}"
         verdicts, differ = (sum(one[what] for one in linux) for what in ("verdicts", "differ"))
-        print(f"| `{name}` | {verdicts:.0f} | {differ:.0f} | {shown(count)} | {shown(less)} | {shown(over, 3)} | {queues} |", flush=True)
+        print(
+            f"| `{name}` | {verdicts:.0f} | {differ:.0f} | {shown(count)} | {shown(less)} | {shown(over, 3)} | {queues} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

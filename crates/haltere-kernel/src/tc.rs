@@ -36,7 +36,9 @@ enum Take {
     In256,
 }
 
-use Take::{Byte, In256, LongRate, Micros, NoRate, Number, Probability, Rate as PerSecond, Set, SetByte, Size, Twentieth};
+use Take::{
+    Byte, In256, LongRate, Micros, NoRate, Number, Probability, Rate as PerSecond, Set, SetByte, Size, Twentieth,
+};
 
 impl Take {
     /// A value as the payload of an attribute.
