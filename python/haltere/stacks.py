@@ -14,7 +14,7 @@ from pathlib import Path
 from . import data
 from .errors import HaltereError, InputError, unknown
 
-__all__ = ["Stack", "build", "built", "cache", "known"]
+__all__ = ["Stack", "build", "built", "cache", "is_library", "known", "label", "named"]
 
 #: What a build asks of cargo: random numbers that a stack takes from the system follow from the run's seed instead.
 _FLAGS = '--cfg getrandom_backend="custom"'
@@ -27,6 +27,21 @@ class Stack:
     name: str
     version: str
     file: Path
+
+
+def is_library(stack: str) -> bool:
+    """Whether a stack is the path of a library, not a name."""
+    return "/" in stack or Path(stack).suffix in (".so", ".dylib", ".dll")
+
+
+def named(text: str, folder: Path | None = None) -> str:
+    """A stack as an experiment names it: its name, or the whole path of its library."""
+    return str(((folder or Path.cwd()) / text).resolve()) if is_library(text) else text
+
+
+def label(stack: str) -> str:
+    """A stack's name in tables."""
+    return Path(stack).stem if is_library(stack) else stack
 
 
 def cache() -> Path:

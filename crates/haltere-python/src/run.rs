@@ -160,9 +160,9 @@ pub(crate) fn run(
         let control = progress.map_or_else(RunControl::default, Progress::control);
         let buffers = files::captures(&plan);
         let captures = buffers.iter().map(|(link, buffer)| files::capture(&plan, *link, buffer)).collect();
-        let record = guard(|| haltere_sim::run_with_captures(&plan, &control, captures))?.map_err(error::run)?;
+        let mut record = guard(|| haltere_sim::run_with_captures(&plan, &control, captures))?.map_err(error::run)?;
         let mut run = Run::of(&plan, &record, None)?;
-        run.files = files::of(&plan, &record, buffers);
+        run.files = files::of(&plan, &mut record, buffers);
         if let Some(progress) = progress {
             progress.at_ns.store(plan.end.as_ns(), Ordering::Relaxed);
         }

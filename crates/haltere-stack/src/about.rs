@@ -36,6 +36,11 @@ struct ToldParameter {
 }
 
 impl Told {
+    /// How the value of one of them is written. `None`: there is no such parameter.
+    pub fn format(&self, name: &str) -> Option<Format> {
+        let told = self.parameters.iter().find(|one| one.name == name)?;
+        Format::of(told.format.as_deref().unwrap_or("string"))
+    }
     /// The stack's own parameters.
     pub fn parameters(&self) -> Result<Vec<Parameter>, String> {
         let one = |told: &ToldParameter| {

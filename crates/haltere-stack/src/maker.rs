@@ -8,7 +8,6 @@ use haltere_plan::stack::{self, CONTROL, Control, EndContext, Endpoint, HALTERE,
 use haltere_units::outside::{About, Format, Location, Makers, Parameter, Reporter};
 use haltere_units::{Bytes, Dur, ParamError, Rate};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::Read;
@@ -116,9 +115,7 @@ impl stack::Maker for Maker {
             }
         };
         let others = params.parameters.iter().filter(|(name, _)| *name != CONTROL);
-        let formats: BTreeMap<String, Format> =
-            told.parameters().unwrap_or_default().into_iter().map(|one| (one.name, one.format)).collect();
-        let options = others.map(|(name, value)| (name.clone(), plain_text(value, formats.get(name)))).collect();
+        let options = others.map(|(name, value)| (name.clone(), plain_text(value, told.format(name)))).collect();
         let reporter = Reporter::new(params, &end.origin.outside);
         let made = Made { own, ours, options, reporter };
         let made = library.open(made, end).map_err(|why| faulty(params.location(), &why))?;
@@ -127,7 +124,7 @@ impl stack::Maker for Maker {
 }
 
 /// A parameter's value as a stack gets it: without quotes, and in ns, bit/s or bytes if it has a unit.
-fn plain_text(value: &Value, format: Option<&Format>) -> String {
+fn plain_text(value: &Value, format: Option<Format>) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let number = match format {
         Some(Format::Duration) => text.parse().map(Dur::as_ns).ok(),
@@ -169,11 +166,11 @@ mod tests {
 
     #[test]
     fn values_with_units_become_plain_numbers() {
-        let plain = |value: &str, format| plain_text(&Value::from(value), Some(&format));
+        let plain = |value: &str, format| plain_text(&Value::from(value), Some(format));
         assert_eq!(plain("1.5ms", Format::Duration), "1500000");
         assert_eq!(plain("10Mbit", Format::Rate), "10000000");
         assert_eq!(plain("90kB", Format::Bytes), "90000");
-        assert_eq!(plain_text(&Value::from(1.125), Some(&Format::Number)), "1.125");
+        assert_eq!(plain_text(&Value::from(1.125), Some(Format::Number)), "1.125");
         assert_eq!(plain("null", Format::Text), "null");
     }
     #[test]

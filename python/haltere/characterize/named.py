@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import stacks
 from ..analysis import stats
 from ..analysis.measures import Run
 from ..analysis.stats import Mean
@@ -38,7 +39,7 @@ def lineup(
     names = [one if short.count(label(one)) > 1 else label(one) for one in (kind, *others)]
     names[0] = ", ".join([names[0], *(f"{key}={value}" for key, value in settings.items())])
     if stack:
-        names[0] = f"{Path(stack).stem if '/' in stack else stack}:{names[0]}"
+        names[0] = f"{stacks.label(stack)}:{names[0]}"
     return {
         names[0]: entry(kind, settings) | ({"stack": stack} if stack else {}),
         **{name: entry(one, {}) for name, one in zip(names[1:], others, strict=True)},

@@ -18,8 +18,8 @@ from .. import worlds
 from ..errors import InputError, nearest
 
 __all__ = [
-    "LINE", "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "is_library", "loaded", "mechanism",
-    "names", "print_json", "seeds_and_jobs", "show", "stack_of",
+    "LINE", "MECHANISMS", "Commands", "Parser", "checked", "chosen_world", "count", "figure_look", "figure_options", "loaded", "mechanism", "names",
+    "print_json", "seeds_and_jobs", "show",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -298,13 +298,3 @@ def _outside(value: Any, name: str, kinds: tuple[str, ...], where: str) -> tuple
         raise InputError(f"{where} must be {MECHANISMS[kinds]}, got `{name}`, one of {told['kind']}")
     table = value if isinstance(value, dict) else {"kind": name}
     return {**table, "source": {"folder": str(Path.cwd())}}, told["kind"]
-
-
-def stack_of(text: str, folder: Path | None = None) -> str:
-    """A stack's name, or the path of its library."""
-    return str(((folder or Path.cwd()) / text).resolve()) if is_library(text) else text
-
-
-def is_library(stack: str) -> bool:
-    """Whether a stack is the path of a library, not a name."""
-    return "/" in stack or Path(stack).suffix in (".so", ".dylib", ".dll")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from .. import stacks
 from ..errors import InputError
-from ._common import Commands, is_library, mechanism, show, stack_of
+from ._common import Commands, mechanism, show
 
 
 def add(to: Commands) -> None:
@@ -50,8 +51,8 @@ def _characterize(args: argparse.Namespace) -> int:
         raise InputError(f"--stack must be left out for a queue discipline, got `{args.stack}`")
     settings = dict(parse_setting(one) for one in args.set)
     suffix = "".join(f"-{key}-{value}" for key, value in settings.items()) + ("-quick" if args.quick else "")
-    stack = args.stack and stack_of(args.stack)
-    on = f"-{Path(stack).stem if is_library(stack) else stack}" if stack else ""
+    stack = args.stack and stacks.named(args.stack)
+    on = f"-{stacks.label(stack)}" if stack else ""
     out = args.out or Path("results") / f"characterize{on}-{label(args.mechanism)}{suffix}"
     options = Options(quick=args.quick, seeds=args.seeds, jobs=args.jobs, out=out)
     if registry == "queues":

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import worlds
+from .. import stacks, worlds
 from ..errors import HaltereError, InputError
-from ._common import Commands, count, is_library, mechanism, show, stack_of
+from ._common import Commands, count, mechanism, show
 
 if TYPE_CHECKING:
     from ..packs import Figure, Variant
@@ -64,8 +64,8 @@ def _run(args: argparse.Namespace) -> int:
 
     pack = find(args.name).only(args.only)
     controls = [_control(text, "--control") for text in args.control] or [None]
-    stacks: list[str | None] = [stack_of(text) for text in args.stack] or [None]
-    variants = _distinct([Variant.of(control, stack) for stack in stacks for control in controls])
+    under_test: list[str | None] = [stacks.named(text) for text in args.stack] or [None]
+    variants = _distinct([Variant.of(control, stack) for stack in under_test for control in controls])
     out = args.out or Path("results") / f"pack-{pack.name}"
     played = play(pack, variants, out, seeds=args.seeds, jobs=args.jobs, world=args.world)
     rows = judged(conditions(played))
@@ -108,7 +108,7 @@ def _check(args: argparse.Namespace) -> int:
     figures = [one if args.margin is None else replace(one, margin=args.margin) for one in pack.figures]
     out = args.out or Path("results") / f"check-{pack.name}"
     control = None if args.control is None else _control(args.control, "--control")
-    new = Variant.of(control, None if args.stack is None else stack_of(args.stack))
+    new = Variant.of(control, None if args.stack is None else stacks.named(args.stack))
     with _base(args, new, out) as base:
         variants = _distinct([base, new] if base else [new])
         rule = Paired.over(pack, figures, args.max_seeds) if base and args.seeds is None else None
@@ -152,7 +152,7 @@ def _base(args: argparse.Namespace, new: Variant, out: Path) -> Iterator[Variant
     from dataclasses import replace
 
     text = args.base
-    is_file = is_library(args.stack) if args.stack else ":" in args.control
+    is_file = stacks.is_library(args.stack) if args.stack else ":" in args.control
     if text is None:
         yield None
     elif is_file and ":" not in text and not Path(text).is_file() and _revision(text):
@@ -160,10 +160,10 @@ def _base(args: argparse.Namespace, new: Variant, out: Path) -> Iterator[Variant
             control = (
                 new.control if not isinstance(new.control, dict) else {**new.control, "source": {"folder": str(folder)}}
             )
-            stack = stack_of(args.stack, folder) if args.stack else None
+            stack = stacks.named(args.stack, folder) if args.stack else None
             yield replace(new, name=f"{new.name} at {text}", control=control, stack=stack)
     elif args.stack:
-        yield type(new).of(new.control, stack_of(text))
+        yield type(new).of(new.control, stacks.named(text))
     else:
         yield type(new).of(_control(text, "--base"), None)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import data
+from .. import data, stacks
 from ..analysis import metrics
 from ..api import Scenario
 from ..errors import InputError, nearest, unknown
@@ -40,8 +40,7 @@ class Variant:
     @classmethod
     def of(cls, control: Any, stack: str | None) -> Variant:
         """Named after its parts."""
-        library = Path(stack).stem if stack and "/" in stack else stack
-        parts = [library or "", label(control) if control is not None else ""]
+        parts = [stacks.label(stack) if stack else "", label(control) if control is not None else ""]
         return cls(" ".join(filter(None, parts)) or "as written", control, stack)
 
     def into(self, entry: Table) -> Table:

@@ -88,7 +88,7 @@ haltere_units::params! {
 // Draft §5.6.1: gains that do not depend on the variant.
 const CWND_GAIN: Gain = Gain::percent(200);
 const UP_GAINS: (Gain, Gain) = (Gain::percent(125), Gain::percent(225));
-const PROBE_RTT_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(50));
+const PROBE_RTT_WINDOW: Gain = Gain::percent(50);
 
 /// Rounds over which the aggregation is the largest (ExtraAckedFilterLen), and in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
@@ -174,8 +174,7 @@ impl Bbr3 {
             State::Down => (self.rules.down, CWND_GAIN),
             State::Cruise | State::Refill => (Gain::UNIT, CWND_GAIN),
             State::Up => UP_GAINS,
-            State::ProbeRtt if self.is_linux() => (Gain::UNIT, Gain::UNIT),
-            State::ProbeRtt => PROBE_RTT_GAINS,
+            State::ProbeRtt => (Gain::UNIT, self.rules.probe_rtt),
         }
     }
 

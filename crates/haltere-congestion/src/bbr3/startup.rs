@@ -39,19 +39,16 @@ impl FullPipe {
 
 impl Bbr3 {
     pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
+        let (startup, linux) = (self.state == State::Startup, self.is_linux());
         // The authors' code looks at losses first: they bound the flight even if the growth ends, too.
-        let first = self.is_linux() && self.state == State::Startup;
-        if first {
+        if startup && linux {
             self.check_much_loss(ack);
         }
         self.check_growth(ack);
-        if self.state != State::Startup {
-            return;
-        }
-        if !first {
+        if startup && !linux {
             self.check_much_loss(ack);
         }
-        if self.core.filled {
+        if startup && self.core.filled {
             self.start_drain();
         }
     }

@@ -1,6 +1,6 @@
 //! The draft and the authors' code, and the constants by which they differ.
 
-use super::Gain;
+use super::{Gain, PROBE_RTT_WINDOW};
 
 haltere_units::params! {
     /// Whose rules apply where the draft and the authors' code differ.
@@ -26,6 +26,8 @@ pub(super) struct Rules {
     pub startup: Gain,
     pub drain: Gain,
     pub down: Gain,
+    /// The gain of ProbeRTT's target. Its window is half of a product in both.
+    pub probe_rtt: Gain,
     /// What is left of a bound after a loss (beta).
     pub kept: Gain,
     /// The share of inflight_longterm that is left free for others.
@@ -38,6 +40,7 @@ const DRAFT: Rules = Rules {
     startup: Gain::percent(277),
     drain: Gain::percent(50),
     down: Gain::percent(90),
+    probe_rtt: PROBE_RTT_WINDOW,
     kept: Gain::percent(70),
     headroom: Gain::percent(15),
     loss_thresh: Gain::percent(2),
@@ -46,6 +49,7 @@ const LINUX: Rules = Rules {
     startup: Gain::ratio(710, 256),
     drain: Gain::ratio(1000, 2885),
     down: Gain::ratio(91, 100),
+    probe_rtt: Gain::UNIT,
     kept: Gain::ratio(180, 256),
     headroom: Gain::ratio(15, 100),
     loss_thresh: Gain::ratio(2, 100),

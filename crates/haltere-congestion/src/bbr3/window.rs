@@ -1,6 +1,6 @@
 //! From the model to the window (draft section 5.6).
 
-use super::{Ack, Bbr3, Gain, PROBE_RTT_GAINS, State};
+use super::{Ack, Bbr3, Gain, PROBE_RTT_WINDOW, State};
 use crate::bbr_core::{MIN_CWND, burst};
 use haltere_units::{Dur, Rate};
 
@@ -42,7 +42,7 @@ impl Bbr3 {
         self.core.in_net_at_departure(ack, in_flight, self.bw(), burst)
     }
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
-        self.bdp(PROBE_RTT_GAINS.1).max(MIN_CWND)
+        self.bdp(PROBE_RTT_WINDOW).max(MIN_CWND)
     }
 
     /// Draft §5.6.4.6, SetCwnd. Recovery has no rule of its own: it is the bounds that answer a loss.

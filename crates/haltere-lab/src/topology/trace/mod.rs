@@ -142,9 +142,7 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
         }
         _ => return Ok(()),
     };
-    let text = read_text(&Key { path, name: "trace", rule }, folder, &file)?;
-    let contents = read(&text)
-        .map_err(|(rule, got)| Fault::new(path, "trace", rule, format!("{got} in `{file}`")).out_of_range())?;
+    let contents = contents(&Key { path, name: "trace", rule }, folder, &file, read)?;
     table.insert(key.into(), Value::String(contents));
     Ok(())
 }
@@ -152,10 +150,24 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
 /// The rates of a station of a shared medium.
 fn read_steps(steps: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
     let Value::String(file) = steps else { return Ok(()) };
-    let text = read_text(&Key { path, name: "steps", rule: "a CSV file of times and rates" }, folder, file)?;
-    *steps = rows::rates_of_csv(&text)
-        .map_err(|(rule, got)| Fault::new(path, "steps", rule, format!("{got} in `{file}`")).out_of_range())?;
+    *steps = contents(
+        &Key { path, name: "steps", rule: "a CSV file of times and rates" },
+        folder,
+        file,
+        rows::rates_of_csv,
+    )?;
     Ok(())
+}
+
+/// What `read` finds in the file of that name.
+fn contents<T>(
+    key: &Key<'_>,
+    folder: &Path,
+    file: &str,
+    read: fn(&str) -> Result<T, Wrong>,
+) -> Result<T, ScenarioError> {
+    let wrong = |(rule, got)| Fault::new(key.path, key.name, rule, format!("{got} in `{file}`")).out_of_range();
+    read(&read_text(key, folder, file)?).map_err(wrong)
 }
 
 /// Any bytes as a trace file, and as the gaps that stand for one, for the fuzz target and its bounded test.
