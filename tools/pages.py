@@ -25,9 +25,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from haltere.studies.base import LINUX as OF_LINUX
+from haltere.studies.base import STORED, WITH_LINUX, beside_linux
+
 ROOT = Path(__file__).resolve().parents[1]
-#: The study's output, beside its page, and its findings with Linux's TCP.
-STORED, WITH_LINUX = "reproduced.json", "linux.json"
 #: The studies, and how long a run of each tells two builds apart.
 SAMPLE = {
     "aqm-lab": "5s",
@@ -39,7 +40,14 @@ SAMPLE = {
     "rafle": "100s",
 }
 #: The seeds of a study with Linux's TCP. For mptcp-red two kernels must be built: its page says how.
-LINUX = {"aqm-lab": "5", "dctcp-hysteresis": "10", "iaas": "3", "mptcp-red": "10", "rafle": "5"}
+LINUX = {
+    "aqm-lab": "5",
+    "dctcp-hysteresis": "10",
+    "iaas": "3",
+    "mptcp-red": "10",
+    "quic-conformance": "4",
+    "rafle": "5",
+}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "papers").glob("*/README.md")))
 
 EXAMPLE = re.compile(r"^<!-- example: (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
@@ -158,26 +166,37 @@ def run(study: str, out: Path, *options: str) -> dict[str, Any]:
 
 def with_linux(study: str, out: Path, *options: str) -> Path:
     """Runs the primary reading of a study with Linux's TCP, and stores its findings; gives the page."""
-    found = run(study, out, "--world", "kernel", *options)["findings"]
+    output = run(study, out, "--world", "kernel", *options)
     ran = [done for path in sorted(out.rglob("manifest.json")) for done in json.loads(path.read_text())["runs"]]
     primary: dict[str, dict[str, Any]] = {}  # it comes first; a finding may be there again for another reading
-    for one in found:
+    for one in output["findings"]:
         primary.setdefault(one["text"], {key: one[key] for key in ("text", "verdict", "ours")})
+    home = ROOT / "papers" / study
+    stored = json.loads((home / STORED).read_text())
+    drawn = {table["name"] for table in stored["tables"]} - {"findings"}
     told = {
         "linux": ", ".join(sorted({done["kernel"]["release"] for done in ran})),
         "seeds": len({done["seed"] for done in ran}),
         "findings": list(primary.values()),
+        "tables": {
+            one["name"]: {"columns": one["columns"], "rows": one["rows"]}
+            for one in output["tables"]
+            if one["name"] in drawn and any(cell.startswith(OF_LINUX) for cell in (*one["columns"], one["rows"][0][0]))
+        },
     }
-    home = ROOT / "papers" / study
     (home / WITH_LINUX).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
-    stored = json.loads((home / STORED).read_text())
-    put_linux(next(table for table in stored["tables"] if table["name"] == "findings"), told)
+    for table in stored["tables"]:
+        put_linux(table, told)
     write(home, stored)
     return home / "README.md"
 
 
 def put_linux(table: dict[str, Any], told: dict[str, Any]) -> None:
-    """The column of a table of findings before its verdict."""
+    """A stored table with what was measured with Linux's TCP: a column of the findings before their verdict, else columns or rows."""
+    if table["name"] != "findings":
+        linux = told.get("tables", {}).get(table["name"])
+        table["columns"], table["rows"] = beside_linux(table["columns"], table["rows"], linux)
+        return
     column, before = "with Linux's TCP", table["columns"].index("verdict")
     if table["columns"][before - 1] == column:
         before -= 1

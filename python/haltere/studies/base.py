@@ -299,8 +299,7 @@ def findings_table(findings: Sequence[Finding], study: str, seeds: int, others: 
 
     ``seeds``: of the primary reading; ``others``: of other readings.
     """
-    path, primary = data(study) / WITH_LINUX, [one for one in findings if not one.reading]
-    ran = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    ran, primary = ran_with_linux(study), [one for one in findings if not one.reading]
     linux = {one["text"]: f"{one['verdict']}: {one['ours']}" for one in ran.get("findings", [])}
     middle = [[linux.get(one.text, "–")] if linux else [] for one in primary]
     rows = [[f.text, f.paper, f.ours, *more, f.verdict, f.why] for f, more in zip(primary, middle, strict=True)]
@@ -309,6 +308,46 @@ def findings_table(findings: Sequence[Finding], study: str, seeds: int, others: 
     if linux:
         note += f" With Linux's TCP: Linux {ran['linux']} in the kernel world, {ran['seeds']} seeds; – was not run."
     return Table("findings", "The paper's findings, in the primary reading", columns, rows, note, left=len(columns))
+
+
+def ran_with_linux(study: str) -> dict[str, Any]:
+    """What the primary reading gave with Linux's TCP, as stored beside the study's page; empty if it never ran."""
+    path = data(study) / WITH_LINUX
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+#: What a study calls a control of Linux's TCP begins so, in the tables that have it beside others.
+LINUX = "Linux:"
+
+
+def beside_linux(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], linux: Mapping[str, Any] | None
+) -> tuple[list[str], list[list[str]]]:
+    """A table with what a stored run with Linux's TCP adds to it: its columns that begin with ``Linux:``, else its rows that do.
+
+    >>> ours = ["queue", "tcp"], [["codel", "1"], ["red", "2"]]
+    >>> beside_linux(*ours, {"columns": ["queue", "Linux:reno"], "rows": [["red", "3"]]})
+    (['queue', 'tcp', 'Linux:reno'], [['codel', '1', '–'], ['red', '2', '3']])
+    >>> beside_linux(*ours, {"columns": ["queue", "tcp"], "rows": [["Linux:reno", "3"]]})[1][-1]
+    ['Linux:reno', '3']
+    """
+    kept = [n for n, name in enumerate(columns) if not name.startswith(LINUX)]
+    columns = [columns[n] for n in kept]
+    own = [[row[n] for n in kept] for row in rows if not row[0].startswith(LINUX)]
+    if linux is None:
+        return columns, own
+    new = [name for name in linux["columns"] if name.startswith(LINUX)]
+    if not new:
+        same = list(linux["columns"]) == columns
+        return columns, [*own, *(list(row) for row in linux["rows"] if same and row[0].startswith(LINUX))]
+    keys = [name for name in columns if name in linux["columns"]]
+    theirs = [dict(zip(linux["columns"], row, strict=True)) for row in linux["rows"]]
+    found = {tuple(row[name] for name in keys): row for row in theirs}
+    at = [columns.index(name) for name in keys]
+    cells = [found.get(tuple(row[n] for n in at), {}) for row in own]
+    return [*columns, *new], [
+        [*row, *(one.get(name, "–") for name in new)] for row, one in zip(own, cells, strict=True)
+    ]
 
 
 def readings_table(findings: Sequence[Finding]) -> Table:

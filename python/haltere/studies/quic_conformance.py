@@ -7,6 +7,7 @@ Haltere's, and the stacks are left out: they run in the simulator alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,21 @@ from ..errors import InputError
 from ..report import plot
 from ..report.document import Figure, Heading, Table, Text
 from ..runs.results import Results
-from .base import Claims, Finding, Judged, Options, Outcome, data, expected, findings_table, opened, over_rows, within
+from .base import (
+    Claims,
+    Finding,
+    Judged,
+    Options,
+    Outcome,
+    beside_linux,
+    data,
+    expected,
+    findings_table,
+    opened,
+    over_rows,
+    ran_with_linux,
+    within,
+)
 
 ID = "quic-conformance"
 BOTTLENECK = "topology.dumbbell.bottleneck"
@@ -49,6 +64,11 @@ class Variant(NamedTuple):
         """As tables have it."""
         return f"{self.stack}:{self.control}"
 
+    @property
+    def of_quic(self) -> bool:
+        """Not Haltere's TCP or Linux's."""
+        return self.stack not in ("tcp", "Linux")
+
 
 VARIANTS = tuple(
     Variant(stack, control)
@@ -58,7 +78,9 @@ VARIANTS = tuple(
     for stack in of
 )  # fmt: skip
 #: Ours as in Linux: the default is RFC 9438's.
-LINUX = Variant("tcp", "cubic-linux")
+AS_LINUX = Variant("tcp", "cubic-linux")
+#: Linux's own, in the kernel world.
+OF_LINUX = tuple(Variant("Linux", control) for control in ("cubic", "reno", "bbr"))
 PARAMETERS = {"cubic-linux": {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}}
 QUICK_DELAYS, QUICK_QUEUES, QUICK_SEEDS = (30,), ("drop tail", "FQ-CoDel"), 3
 LEFT_OUT = "all controls but CUBIC, CoDel and DualPI2, round-trip times of 20 and 160 ms; all but 3 seeds"
@@ -69,7 +91,7 @@ Cells = dict[tuple[str, str, int], list[float]]
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and says which control of which stack is like ours."""
-    variants = [one for one in VARIANTS if one.stack == "tcp" or not options.linux]
+    variants = list(OF_LINUX if options.linux else VARIANTS)
     if options.quick:
         variants = [one for one in variants if one.control == "cubic"]
     needed(variants)
@@ -83,16 +105,21 @@ def reproduce(options: Options) -> Outcome:
         middle = [(queue, ENVELOPE_DELAY) for queue in queues]
         results["envelope"] = ran(options, "envelope", planned("envelope", variants, middle), seeds)
         for part in ("alone", "transfer"):
-            results[f"{part}-linux"] = ran(options, part, planned(part, [LINUX], grid), seeds, f"{part}-linux")
-    if quic := [one for one in variants if one.stack != "tcp" and one.control == "cubic"]:
+            results[f"{part}-linux"] = ran(options, part, planned(part, [AS_LINUX], grid), seeds, f"{part}-linux")
+    if quic := [one for one in variants if one.of_quic and one.control == "cubic"]:
         results["acks"] = ran(options, "acks", [acks(one, n) for one in quic for n in ACKS], seeds)
-    return report(results, LEFT_OUT if options.quick else "")
+    outcome = report(results, LEFT_OUT if options.quick else "")
+    if not options.linux:
+        tables = ran_with_linux(ID).get("tables", {})
+        blocks = outcome.document.blocks
+        blocks[:] = [beside(one, tables.get(one.name)) if isinstance(one, Table) else one for one in blocks]
+    return outcome
 
 
 def needed(variants: Sequence[Variant]) -> None:
     """Stops before the runs if a stack is not built."""
-    built = {one.name for one in stacks.built()} | {"tcp"}
-    if missing := [name for name in dict.fromkeys(one.stack for one in variants) if name not in built]:
+    built = {one.name for one in stacks.built()}
+    if missing := [name for name in dict.fromkeys(one.stack for one in variants if one.of_quic) if name not in built]:
         commands = "; ".join(f"`haltere stack build {name}`" for name in missing)
         raise InputError(f"{ID}: stacks must be built first, got none of {', '.join(missing)}; {commands}")
 
@@ -105,14 +132,14 @@ def planned(part: str, variants: Sequence[Variant], grid: Sequence[tuple[str, in
     for variant in variants:
         first = {
             "traffic.main.congestion": PARAMETERS.get(variant.control, variant.control),
-            **({} if variant.stack == "tcp" else {"traffic.main.stack": variant.stack}),
+            **({"traffic.main.stack": variant.stack} if variant.of_quic else {}),
         }
         if part == "same":
             if variant.control == "cubic":
                 second = {key.replace("main", "other"): value for key, value in first.items()}
                 for profile, one in expected(ID)["quicly"].items():
                     yield (
-                        {"variant": variant.stack, "queue": profile, "delay": 0},
+                        {"variant": variant.stack if variant.of_quic else "tcp", "queue": profile, "delay": 0},
                         {**first, **second, f"{BOTTLENECK}.delay": one["delay"]},
                     )
             continue
@@ -171,7 +198,11 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
     document.add(figure(results["alone"], folder / "envelope"))
     alone = alone_cells(results)
     document.add(
-        cubic_table(alone),
+        *(
+            side_by_side(control, alone)
+            for control in TITLES
+            if any(f":{control}" in name for name, *_ in alone["took"])
+        ),
         alone_table(alone),
         Heading("Published figures"),
         Text(_PUBLISHED),
@@ -180,6 +211,12 @@ def report(results: Mapping[str, Results], left_out: str = "") -> Outcome:
     if "acks" in results:
         document.add(acks_table(cells(results["acks"], "goodput.main")))
     return Outcome(ID, document, found, left_out)
+
+
+def beside(table: Table, linux: Mapping[str, Any] | None) -> Table:
+    """A table with what Linux's own TCP gave in the kernel world."""
+    columns, rows = beside_linux(table.columns, table.rows, linux)
+    return replace(table, columns=columns, rows=rows)
 
 
 _PUBLISHED = "Figures of other stacks, over paths of which the sources say part: a comparison, not a reproduction."
@@ -263,6 +300,7 @@ def envelope_table(results: Results) -> Table:
 # -- alone ----------------------------------------------------------------------------------------------------------------
 
 
+TITLES = {"cubic": "CUBIC", "reno": "NewReno", "bbr": "BBR and BBRv3"}
 ALONE = {"goodput": "goodput.main", "wait": "wait", "again": "sent_again.main", "took": "took.main"}
 
 
@@ -291,16 +329,19 @@ def alone_table(alone: Mapping[str, Cells]) -> Table:
     return Table("alone", "A flow alone", columns, rows, left=3)
 
 
-def cubic_table(alone: Mapping[str, Cells]) -> Table:
-    """CUBIC of each stack alone, side by side."""
-    keys = [key for key in alone["took"] if ":cubic" in key[0]]
+def side_by_side(control: str, alone: Mapping[str, Cells]) -> Table:
+    """A control of each stack alone, a column each."""
+    keys = [key for key in alone["took"] if key[0].split(":")[1].startswith(control)]
     names, places = list(dict.fromkeys(key[0] for key in keys)), list(dict.fromkeys(key[1:] for key in keys))
     rows = [
         [queue, f"{2 * delay} ms", *(" / ".join(stats.mean(alone[one][name, queue, delay]).format(2) for one in ("goodput", "wait", "took")) for name in names)]
         for queue, delay in places
     ]  # fmt: skip
-    note = "Goodput in Mbit/s / mean wait in the queue in ms / time of a transfer of 1 MB in s. `cubic-linux` is ours with Linux's HyStart and Reno-friendly growth."
-    return Table("cubic", "CUBIC alone", ["queue", "round trip", *names], rows, note, left=len(names) + 2)
+    note = "Goodput in Mbit/s / mean wait in the queue in ms / time of a transfer of 1 MB in s."
+    if AS_LINUX.name in names:
+        note += f" `{AS_LINUX.control}` is ours with Linux's HyStart and Reno-friendly growth."
+    columns = ["queue", "round trip", *names]
+    return Table(control, f"{TITLES[control]} alone", columns, rows, note, left=len(columns))
 
 
 def figure(alone: Results, stem: Path) -> Figure:
@@ -311,7 +352,7 @@ def figure(alone: Results, stem: Path) -> Figure:
     queues = len(dict.fromkeys(queue for queue, _ in places))
     lowest = min(stats.mean(values).mean for values in goodput.values())
     fig, panels = plot.panels(len(places), queues, height=0.8, row=2.0)
-    markers = {"tcp": "o", "noq": "s", "quinn": "^"}
+    markers = {"tcp": "o", "noq": "s", "quinn": "^", "Linux": "D"}
     colours = {control: f"C{n}" for n, control in enumerate(dict.fromkeys(name.split(":")[1] for name in variants))}
     with plot.style():
         for axes, (queue, delay) in zip(panels, places, strict=True):
