@@ -61,8 +61,17 @@ const MAX_SEGMENTS: usize = 10;
 const USUAL_PAYLOAD: u16 = 1472;
 /// What an end takes from the application at a time.
 static ZEROS: [u8; 65536] = [0; 65536];
-/// A connection has one pair of addresses; links do not look at them.
-const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+/// The peer's address on a path; links do not look at it.
+fn peer(path: u32) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, path as u8, 1)), 443)
+}
+
+/// The path to that address.
+fn path_to(peer: SocketAddr) -> u32 {
+    let IpAddr::V4(address) = peer.ip() else { return 0 };
+    address.octets()[2].into()
+}
 
 /// The instant of virtual time zero. Stacks look at differences only.
 #[expect(clippy::disallowed_methods, reason = "an `Instant` cannot be made from a number")]
@@ -97,6 +106,12 @@ struct End {
     is_server: bool,
     /// Without ECN, packets leave unmarked, and the stack finds that the path does not carry ECN.
     uses_ecn: bool,
+    /// All paths of the connection, and those that the client has opened.
+    paths: u32,
+    open_paths: u32,
+    /// The path of the next datagram that arrives, and of those that left last.
+    arriving: u32,
+    leaving: u32,
     /// Packets that the endpoint sends without a connection.
     replies: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
     readable: VecDeque<StreamId>,
@@ -185,6 +200,7 @@ fn transport(config: &Config<'_>, watch: &Arc<Watch>, log: &Log) -> Result<Trans
         acks.ack_eliciting_threshold(varint(threshold)?);
         transport.ack_frequency_config(Some(acks));
     }
+    api::take_paths(&mut transport, config.paths);
     if config.log {
         api::log(&mut transport, log.clone());
     }
@@ -241,14 +257,14 @@ impl End {
                 let mut server = ServerConfig::with_crypto(tls);
                 let mut tokens = ValidationTokenConfig::default();
                 tokens.sent(0);
-                server.transport_config(transport).migration(false).validation_token_config(tokens);
+                server.transport_config(transport).migration(config.paths > 1).validation_token_config(tokens);
                 (api::endpoint(own, Some(Arc::new(server))), None)
             }
             Tls::Client(tls) => {
                 let mut client = ClientConfig::new(tls);
                 client.transport_config(transport).initial_dst_cid_provider(Arc::new(|| cid(CID_LEN)));
                 let mut endpoint = api::endpoint(own, None);
-                let made = endpoint.connect(instant(now), client, PEER, tls::SERVER_NAME);
+                let made = endpoint.connect(instant(now), client, peer(0), tls::SERVER_NAME);
                 (endpoint, Some(made.map_err(|e| e.to_string())?))
             }
         };
@@ -260,6 +276,10 @@ impl End {
             segments: MAX_SEGMENTS.min(usize::from(u16::MAX) / usize::from(largest_mtu)),
             is_server,
             uses_ecn: config.ecn,
+            paths: config.paths,
+            open_paths: 1,
+            arriving: 0,
+            leaving: 0,
             replies: VecDeque::new(),
             readable: VecDeque::new(),
             opened: 0,
@@ -278,7 +298,7 @@ impl End {
         self.connection.as_mut().map(|(_, connection)| connection)
     }
     /// Passes events between the endpoint and its connection, and keeps those for the application.
-    fn settle(&mut self) -> Result<(), String> {
+    fn settle(&mut self, now: Instant) -> Result<(), String> {
         let Some((handle, connection)) = &mut self.connection else { return Ok(()) };
         loop {
             while let Some(event) = connection.poll_endpoint_events() {
@@ -308,12 +328,19 @@ impl End {
                 _ => {}
             }
         }
+        while self.is_established
+            && !self.is_server
+            && self.open_paths < self.paths
+            && api::open_path(connection, peer(self.open_paths), now)?
+        {
+            self.open_paths += 1;
+        }
         self.failure.take().map_or(Ok(()), Err)
     }
     fn arrived(&mut self, now: u64, ecn: u8, data: &[u8]) -> Result<(), String> {
         let (now, ecn) = (instant(now), EcnCodepoint::from_bits(ecn));
         let mut reply = Vec::new();
-        match api::handle(&mut self.endpoint, now, PEER, ecn, data.into(), &mut reply) {
+        match api::handle(&mut self.endpoint, now, peer(self.arriving), ecn, data.into(), &mut reply) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -330,7 +357,7 @@ impl End {
             }
             None => {}
         }
-        self.settle()
+        self.settle(now)
     }
     fn written(&mut self, stream: u64, bytes: u64, fin: bool) -> Result<u64, String> {
         let is_server = self.is_server;
@@ -386,6 +413,7 @@ impl End {
 
 impl Stack for End {
     const ABOUT: &'static CStr = api::ABOUT;
+    const PATHS: bool = api::PATHS;
 
     fn open(config: &Config<'_>, now: u64) -> Result<End, String> {
         random::set(config.seed);
@@ -402,7 +430,7 @@ impl Stack for End {
             if let Some(connection) = end.connection() {
                 connection.handle_timeout(instant(now));
             }
-            end.settle()
+            end.settle(instant(now))
         })
     }
     fn next_timeout(&mut self) -> Option<u64> {
@@ -411,6 +439,7 @@ impl Stack for End {
     fn transmit(&mut self, now: u64, buffer: &mut [u8]) -> Option<Burst> {
         self.enter(|end| {
             if let Some((reply, ecn)) = end.replies.pop_front() {
+                end.leaving = 0;
                 buffer[..reply.len()].copy_from_slice(&reply);
                 return Some(Burst { len: reply.len(), segment: reply.len(), ecn: end.bits(ecn) });
             }
@@ -419,6 +448,7 @@ impl Stack for End {
             let sent = api::poll_transmit(connection, instant(now), end.segments, &mut end.buffer)?;
             buffer[..sent.size].copy_from_slice(&end.buffer[..sent.size]);
             let segment = sent.segment_size.unwrap_or(sent.size);
+            end.leaving = path_to(sent.destination);
             Some(Burst { len: sent.size, segment, ecn: end.bits(sent.ecn) })
         })
     }
@@ -435,14 +465,24 @@ impl Stack for End {
             }
         });
     }
+    fn arrives(&mut self, path: u32) {
+        self.arriving = path;
+    }
+    fn leaves(&self) -> u32 {
+        self.leaving
+    }
+    fn path_info(&mut self, path: u32) -> Info {
+        let info = self.connection().map_or_else(Info::default, |connection| api::path_info(connection, path));
+        Info { ssthresh: u64::MAX, ..info }
+    }
     fn info(&mut self) -> Info {
-        let (is_established, watch) = (self.is_established, self.watch.clone());
+        let (is_established, watch, paths) = (self.is_established, self.watch.clone(), self.open_paths);
         let Some(connection) = self.connection() else { return Info { ssthresh: u64::MAX, ..Info::default() } };
         let info = Info {
             is_established: u32::from(is_established),
             is_closed: u32::from(connection.is_closed()),
             ssthresh: u64::MAX,
-            ..api::info(connection)
+            ..api::info(connection, paths)
         };
         watch.fill(info)
     }

@@ -6,8 +6,8 @@ use bytes::BytesMut;
 use haltere_stack_adapter::Info;
 use proto::congestion::{Bbr3Config, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 use proto::{
-    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, PathId, QlogConfig,
-    QlogFactory, RttEstimator, ServerConfig, Side, Transmit, TransportConfig,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathError,
+    PathId, PathStatus, QlogConfig, QlogFactory, RttEstimator, ServerConfig, Side, Transmit, TransportConfig,
 };
 use std::any::Any;
 use std::ffi::CStr;
@@ -69,8 +69,37 @@ pub fn poll_transmit(of: &mut Connection, now: Instant, segments: usize, buffer:
     of.poll_transmit(now, NonZeroUsize::new(segments)?, buffer)
 }
 
-pub fn info(of: &mut Connection) -> Info {
-    let Some(path) = of.path_stats(PathId::ZERO) else { return Info::default() };
+pub const PATHS: bool = true;
+
+pub fn take_paths(transport: &mut TransportConfig, paths: u32) {
+    if paths > 1 {
+        transport.max_concurrent_multipath_paths(paths);
+    }
+}
+
+/// Opens one more path. False: not yet, because the peer has given no connection id for it.
+pub fn open_path(of: &mut Connection, peer: SocketAddr, now: Instant) -> Result<bool, String> {
+    match of.open_path(FourTuple::from_remote(peer), PathStatus::Available, now) {
+        Ok(_) => Ok(true),
+        Err(PathError::RemoteCidsExhausted | PathError::MaxPathIdReached) => Ok(false),
+        Err(error) => Err(format!("a path cannot be opened: {error}")),
+    }
+}
+
+/// Paths have their numbers in the order of opening. Counters are of all.
+pub fn info(of: &mut Connection, paths: u32) -> Info {
+    let first = path_info(of, 0);
+    (1..paths).map(|path| path_info(of, path)).fold(first, |sum, one| Info {
+        packets_sent: sum.packets_sent + one.packets_sent,
+        packets_lost: sum.packets_lost + one.packets_lost,
+        bytes_lost: sum.bytes_lost + one.bytes_lost,
+        congestion_events: sum.congestion_events + one.congestion_events,
+        ..sum
+    })
+}
+
+pub fn path_info(of: &mut Connection, path: u32) -> Info {
+    let Some(path) = of.path_stats(PathId::from(path)) else { return Info::default() };
     Info {
         cwnd: path.cwnd,
         srtt: path.rtt.as_nanos() as u64,

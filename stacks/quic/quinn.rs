@@ -55,7 +55,19 @@ pub fn poll_transmit(of: &mut Connection, now: Instant, segments: usize, buffer:
     of.poll_transmit(now, segments, buffer)
 }
 
-pub fn info(of: &mut Connection) -> Info {
+pub const PATHS: bool = false;
+
+pub fn take_paths(_transport: &mut TransportConfig, _paths: u32) {}
+
+pub fn open_path(_of: &mut Connection, _peer: SocketAddr, _now: Instant) -> Result<bool, String> {
+    Err("a connection has one path".into())
+}
+
+pub fn path_info(of: &mut Connection, _path: u32) -> Info {
+    info(of, 1)
+}
+
+pub fn info(of: &mut Connection, _paths: u32) -> Info {
     let path = of.stats().path;
     Info {
         cwnd: path.cwnd,

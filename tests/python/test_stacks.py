@@ -156,9 +156,84 @@ def test_bad_stacks_are_refused_before_the_run(stack: Any, traffic: dict[str, An
         _core.sim_check(experiment(str(toy) if stack == "TOY" else stack, traffic))
 
 
+def over_paths(stack: Any, number: int = 2, first: dict[str, Any] | None = None, **entry: Any) -> _core.Scenario:
+    """A flow over disjoint paths of 10 Mbit/s and a round trip of 20 ms each."""
+    ends = [(f"a{n}", f"b{n}") for n in range(number)]
+    queue = {"kind": "drop_tail", "limit": "1bdp"}
+    links = [{"from": a, "to": b, "rate": "10Mbit", "delay": "10ms", "queue": queue} for a, b in ends]
+    paths = [{"from": a, "to": b} for a, b in ends]
+    paths[-1] |= first or {}
+    traffic = {"kind": "multipath", "stack": stack, "congestion": "cubic", "paths": paths} | entry
+    topology = {"graph": {"nodes": [node for pair in ends for node in pair], "links": links}}
+    value = {"duration": "10s", "warmup": "2s", "topology": topology, "traffic": [traffic]}
+    return Scenario.from_dict(value)._core
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example with two paths that it takes in turn."""
+    paths = """
+        static void arrives(haltere_end *end, uint32_t path) { end->config.log += path; }
+        static uint32_t leaves(haltere_end *end) { return end->config.secrets ^= 1; }
+        static int32_t info_of(haltere_end *end, uint32_t path, haltere_info *into) {
+            *into = (haltere_info){.ssthresh = UINT64_MAX, .packets_sent = end->config.log + path};
+            return 0;
+        }
+        static const haltere_paths PATHS = {.arrives = arrives, .leaves = leaves, .info = info_of};
+        static const haltere_stack TABLE = {
+            .paths = &PATHS,"""
+    source = EXAMPLE.read_text().replace("static const haltere_stack TABLE = {", paths)
+    return compiled(source, tmp_path_factory.mktemp("forked"), "libforked.so")
+
+
+def test_a_stack_chooses_among_paths(forked: Path) -> None:
+    """Twice the rate of one path. Of a path that is cut nothing arrives any more."""
+    stack = {"kind": str(forked), "control": "fixed", "window": 60}
+    told = _core.run(over_paths(stack), 1)
+    tables = {name: pa.table(table).to_pylist() for name, table in told.tables().items()}
+    (flow,) = tables["flows"]
+    assert 18e6 < flow["goodput_bps"] < 20e6
+    last = {row["path"]: row for row in tables["paths"]}
+    assert set(last) == {0, 1} and last[0]["given_bytes"] == pytest.approx(last[1]["given_bytes"], rel=0.01)
+    assert last[0]["segments"] > 100 and last[1]["segments"] == last[0]["segments"] + 1, (
+        "the client hears of both paths"
+    )
+    assert told.digest() == _core.run(over_paths(stack), 1).digest()
+    cut = flows(over_paths(stack, first={"cut": "5s"}))
+    assert cut["goodput_bps"][0] < 0.7 * flow["goodput_bps"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"multipath": {"scheduler": "blest"}}, "multipath must be left out with the stack `toy`"),
+        ({"rate": "1Mbit"}, "rate must be left out"),
+        ({"first": {"join": "1s"}}, "paths.join must be left out"),
+    ],
+)  # fmt: skip
+def test_what_the_stack_decides_over_paths_is_refused(entry: dict[str, Any], says: str, forked: Path) -> None:
+    with pytest.raises(InputError, match=says):
+        over_paths({"kind": str(forked), "control": "fixed"}, **entry)
+
+
+def test_a_stack_of_one_path_is_refused_over_two(toy: Path) -> None:
+    stack = {"kind": str(toy), "control": "fixed"}
+    assert flows(over_paths(stack, 1))["goodput_bps"][0] > 1e6
+    with pytest.raises(InputError, match="stack must be one of several paths, got `toy`"):
+        over_paths(stack)
+
+
+@pytest.mark.slow
+def test_noq_fills_two_paths(library: Callable[..., stacks.Stack]) -> None:
+    library("noq")
+    (both,), (one,) = (flows(over_paths("noq", number))["goodput_bps"] for number in (2, 1))
+    assert both == pytest.approx(2 * one, rel=0.02)
+    assert len({_core.run(over_paths("noq"), 1).digest() for _ in range(2)}) == 1
+
+
 def test_a_library_for_another_version_of_the_interface_is_refused(tmp_path: Path) -> None:
     old = compiled(EXAMPLE.read_text().replace(".abi = HALTERE_STACK_ABI", ".abi = 1"), tmp_path)
-    with pytest.raises(InputError, match="its version of the interface is 1, and Haltere's 2"):
+    with pytest.raises(InputError, match="its version of the interface is 1, and Haltere's 3"):
         experiment({"kind": str(old), "control": "fixed"})
 
 

@@ -8,9 +8,9 @@
 use crate::about::Told;
 use crate::control::{Ours, OursMaker};
 use haltere_plan::headers::MAX_DATAGRAM;
-use haltere_plan::stack::{EndContext, Endpoint, Read};
+use haltere_plan::stack::{Burst, EndContext, Endpoint, Read};
 use haltere_queue::Ecn;
-use haltere_stack_adapter::abi::{self, Ack, CConfig, CControls, COption, CStack, Info as CInfo};
+use haltere_stack_adapter::abi::{self, Ack, CConfig, CControls, COption, CPaths, CStack, Info as CInfo};
 use haltere_transport::Info;
 use haltere_units::outside::Reporter;
 use haltere_units::{Bytes, Dur, Rate, Time};
@@ -25,7 +25,7 @@ use std::ptr::null;
 /// The symbol of a library.
 const SYMBOL: &[u8] = b"haltere_stack_v1";
 /// Bytes of one burst at most.
-const BURST: usize = 1 << 16;
+const MOST_BYTES: usize = 1 << 16;
 /// The most calls of an end at one instant.
 const MOST_CALLS: u32 = 1_000_000;
 
@@ -43,7 +43,7 @@ unsafe impl Sync for Library {}
 
 thread_local! {
     /// Where a library writes a burst.
-    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; BURST]);
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; MOST_BYTES]);
 }
 
 /// What an end is made with besides its context. The library may refer to it until the end is freed.
@@ -69,6 +69,9 @@ struct Config {
 /// One end of a connection.
 pub(crate) struct End {
     table: &'static CStack,
+    /// Of a connection over several paths.
+    paths: Option<&'static CPaths>,
+    count: u32,
     /// `None` after a fault.
     end: Option<*mut abi::End>,
     reporter: Reporter,
@@ -101,6 +104,10 @@ impl Library {
         let told = serde_json::from_str(&text(table.about)).map_err(|error| format!("`about`: {error}"))?;
         Ok(Library { told, table, _library: library })
     }
+    /// A connection of it may have several paths.
+    pub fn takes_paths(&self) -> bool {
+        !self.table.paths.is_null()
+    }
     /// An end of a connection.
     pub fn open(&'static self, made: Made, context: &EndContext) -> Result<End, String> {
         let Made { own, ours, options, reporter } = made;
@@ -116,11 +123,17 @@ impl Library {
             ours: config.controls.as_ref().map_or(null(), |controls| &raw const **controls),
             options: config.options.as_ptr(),
             options_len: config.options.len(),
+            paths: context.paths,
         };
         let end = (self.table.open)(&given, context.now.as_ns());
         match end.is_null() {
             true => Err(last_error(self.table)),
-            false => Ok(End { table: self.table, end: Some(end), reporter, calls: (Time::ZERO, 0), _config: config }),
+            false => {
+                // SAFETY: the sub-table lives as long as the library.
+                let paths = unsafe { self.table.paths.as_ref() }.filter(|_| context.paths > 1);
+                let (table, calls) = (self.table, (Time::ZERO, 0));
+                Ok(End { table, paths, count: context.paths, end: Some(end), reporter, calls, _config: config })
+            }
         }
     }
 }
@@ -204,6 +217,30 @@ impl End {
         let mut info = CInfo { ssthresh: u64::MAX, ..CInfo::default() };
         ((self.table.info)(self.end?, &mut info) == 0).then_some(info)
     }
+    fn asked_of(&self, path: usize) -> Option<CInfo> {
+        let Some(paths) = self.paths else { return self.asked() };
+        let mut info = CInfo { ssthresh: u64::MAX, ..CInfo::default() };
+        ((paths.info)(self.end?, path as u32, &mut info) == 0).then_some(info)
+    }
+}
+
+/// What an end told, as a TCP sender shows it.
+fn shown(told: CInfo) -> Info {
+    let rate = told.pacing_rate.saturating_mul(8);
+    let mut info = Info::default();
+    (info.cwnd, info.in_flight) = (Bytes::new(told.cwnd), Bytes::new(told.in_flight));
+    info.unacked = info.in_flight;
+    info.ssthresh = Bytes::new(told.ssthresh);
+    (info.srtt, info.rttvar) = (Dur::from_ns(told.srtt), Dur::from_ns(told.rttvar));
+    info.min_rtt = Dur::from_ns(told.min_rtt);
+    info.pacing_rate = (rate > 0).then(|| Rate::from_bps(rate));
+    info.mss = Bytes::new(told.mtu);
+    (info.segments_sent, info.retransmissions) = (told.packets_sent, told.packets_lost);
+    (info.bytes_lost, info.bytes_retransmitted) = (told.bytes_lost, told.bytes_lost);
+    (info.recoveries, info.timeouts) = (told.congestion_events, told.timeouts);
+    (info.acked, info.bytes_delivered) = (told.bytes_acked, told.bytes_acked);
+    info.delivered = told.packets_acked;
+    info
 }
 
 const fn ecn_of(bits: u8) -> Option<Ecn> {
@@ -226,8 +263,11 @@ const fn bits(ecn: Ecn) -> u8 {
 }
 
 impl Endpoint for End {
-    fn on_datagram(&mut self, now: Time, ecn: Ecn, payload: &[u8]) {
+    fn on_datagram(&mut self, now: Time, path: usize, ecn: Ecn, payload: &[u8]) {
         let Some(end) = self.at("receive", now) else { return };
+        if let Some(paths) = self.paths {
+            (paths.arrives)(end, path as u32);
+        }
         let answer = (self.table.receive)(end, now.as_ns(), bits(ecn), payload.as_ptr(), payload.len());
         self.answer("receive", answer.into());
     }
@@ -240,14 +280,14 @@ impl Endpoint for End {
         let at = (self.table.next_timeout)(self.end?);
         (at != abi::NEVER).then(|| Time::from_ns(at))
     }
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(usize, Ecn)> {
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Burst> {
         let end = self.at("transmit", now)?;
         let (mut segment, mut ecn) = (0, 0);
         let answer = BUFFER.with_borrow_mut(|buffer| {
             let to = buffer.as_mut_ptr();
-            let answer = (self.table.transmit)(end, now.as_ns(), to, BURST, &mut segment, &mut ecn);
+            let answer = (self.table.transmit)(end, now.as_ns(), to, MOST_BYTES, &mut segment, &mut ecn);
             out.clear();
-            out.extend_from_slice(&buffer[..usize::try_from(answer).unwrap_or(0).min(BURST)]);
+            out.extend_from_slice(&buffer[..usize::try_from(answer).unwrap_or(0).min(MOST_BYTES)]);
             answer
         });
         let len = self.answer("transmit", answer)? as usize;
@@ -255,12 +295,18 @@ impl Endpoint for End {
             return None;
         }
         let longest = segment.min(len);
-        let Some(ecn) = ecn_of(ecn).filter(|_| len <= BURST && (1..=MAX_DATAGRAM as usize).contains(&longest)) else {
+        let Some(ecn) = ecn_of(ecn).filter(|_| len <= MOST_BYTES && (1..=MAX_DATAGRAM as usize).contains(&longest))
+        else {
             let got = format!("{len} bytes in datagrams of {segment} with ECN {ecn}");
             self.fail("transmit", "return datagrams that fit into the buffer", got);
             return None;
         };
-        Some((longest, ecn))
+        let path = self.paths.map_or(0, |paths| (paths.leaves)(end));
+        if path >= self.count {
+            self.fail("leaves", &format!("name a path below {}", self.count), path);
+            return None;
+        }
+        Some(Burst { segment: longest, ecn, path: path as usize })
     }
     fn write(&mut self, stream: u64, bytes: u64, fin: bool) -> u64 {
         let Some(end) = self.end else { return 0 };
@@ -288,22 +334,10 @@ impl Endpoint for End {
         self.asked().is_none_or(|info| info.is_closed != 0)
     }
     fn info(&self) -> Info {
-        let told = self.asked().unwrap_or_default();
-        let rate = told.pacing_rate.saturating_mul(8);
-        let mut info = Info::default();
-        (info.cwnd, info.in_flight) = (Bytes::new(told.cwnd), Bytes::new(told.in_flight));
-        info.unacked = info.in_flight;
-        info.ssthresh = Bytes::new(told.ssthresh);
-        (info.srtt, info.rttvar) = (Dur::from_ns(told.srtt), Dur::from_ns(told.rttvar));
-        info.min_rtt = Dur::from_ns(told.min_rtt);
-        info.pacing_rate = (rate > 0).then(|| Rate::from_bps(rate));
-        info.mss = Bytes::new(told.mtu);
-        (info.segments_sent, info.retransmissions) = (told.packets_sent, told.packets_lost);
-        (info.bytes_lost, info.bytes_retransmitted) = (told.bytes_lost, told.bytes_lost);
-        (info.recoveries, info.timeouts) = (told.congestion_events, told.timeouts);
-        (info.acked, info.bytes_delivered) = (told.bytes_acked, told.bytes_acked);
-        info.delivered = told.packets_acked;
-        info
+        shown(self.asked().unwrap_or_default())
+    }
+    fn path_info(&self, path: usize) -> Info {
+        shown(self.asked_of(path).unwrap_or_default())
     }
     fn secrets(&mut self) -> String {
         let (Some(end), Some(secrets)) = (self.end, self.table.secrets) else { return String::new() };
@@ -318,8 +352,8 @@ impl Endpoint for End {
         let (Some(end), Some(log)) = (self.end, self.table.log) else { return whole };
         loop {
             let part = BUFFER.with_borrow_mut(|buffer| {
-                let answer = log(end, buffer.as_mut_ptr(), BURST);
-                whole.extend_from_slice(&buffer[..usize::try_from(answer).unwrap_or(0).min(BURST)]);
+                let answer = log(end, buffer.as_mut_ptr(), MOST_BYTES);
+                whole.extend_from_slice(&buffer[..usize::try_from(answer).unwrap_or(0).min(MOST_BYTES)]);
                 answer
             });
             if self.answer("log", part).unwrap_or(0) == 0 {

@@ -104,6 +104,10 @@ impl stack::Maker for Maker {
     fn make(&self, params: &Params, end: &EndContext) -> Result<Box<dyn Endpoint>, ParamError> {
         let library = LOADED.get(params, || load(params.location()))?;
         let told = &library.told;
+        if end.paths > 1 && !library.takes_paths() {
+            let hint = "`stack = \"noq\"` has multipath QUIC";
+            return Err(ParamError::new("stack", "one of several paths", format!("`{}`", params.name)).hint(hint));
+        }
         let (own, ours) = match stack::control(params, &end.congestion) {
             Control::Haltere => (None, Some(Ours::maker(&end.congestion, sender(end))?)),
             Control::Own(name) => {

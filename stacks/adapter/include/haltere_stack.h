@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HALTERE_STACK_ABI 2
+#define HALTERE_STACK_ABI 3
 #define HALTERE_NEVER UINT64_MAX
 
 /* One end of a connection. The stack defines it. */
@@ -72,6 +72,7 @@ typedef struct {
     const haltere_controls *ours;
     const haltere_option *options;
     size_t options_len;
+    uint32_t paths; /* disjoint paths to the peer. More than 1 only for a stack that has `haltere_paths` */
 } haltere_config;
 
 /* What an end shows of itself, for the tables. Zero where the stack does not know. */
@@ -85,6 +86,14 @@ typedef struct {
     uint64_t bytes_acked, packets_acked;
     uint32_t is_established, is_closed;
 } haltere_info;
+
+/* What a stack of several paths adds. Paths count from 0, on which the connection begins; the client opens the others when
+ * it may, and the stack chooses the path of each datagram. */
+typedef struct {
+    void (*arrives)(haltere_end *end, uint32_t path); /* the next `receive` is of a datagram that came over that path */
+    uint32_t (*leaves)(haltere_end *end); /* the path over which the datagrams of the last `transmit` go */
+    int32_t (*info)(haltere_end *end, uint32_t path, haltere_info *info);
+} haltere_paths;
 
 typedef struct {
     uint32_t abi; /* HALTERE_STACK_ABI */
@@ -116,6 +125,7 @@ typedef struct {
     /* The next part of the log, a qlog in JSON text sequences. Returns the bytes written; 0: there is no more. Haltere asks
      * when the connection or the run is over. May be NULL. */
     int64_t (*log)(haltere_end *end, uint8_t *buffer, size_t capacity);
+    const haltere_paths *paths; /* NULL: a connection has one path */
 } haltere_stack;
 
 #ifdef __cplusplus

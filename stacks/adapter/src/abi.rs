@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_void};
 
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 pub const NEVER: u64 = u64::MAX;
 
 /// One end of a connection, which only the stack looks into.
@@ -61,6 +61,7 @@ pub struct CConfig {
     pub ours: *const CControls,
     pub options: *const COption,
     pub options_len: usize,
+    pub paths: u32,
 }
 
 /// What an end shows of itself. Zero where the stack does not know.
@@ -87,6 +88,13 @@ pub struct Info {
 }
 
 #[repr(C)]
+pub struct CPaths {
+    pub arrives: extern "C" fn(*mut End, u32),
+    pub leaves: extern "C" fn(*mut End) -> u32,
+    pub info: extern "C" fn(*mut End, u32, *mut Info) -> i32,
+}
+
+#[repr(C)]
 pub struct CStack {
     pub abi: u32,
     pub about: *const c_char,
@@ -103,4 +111,5 @@ pub struct CStack {
     pub info: extern "C" fn(*mut End, *mut Info) -> i32,
     pub secrets: Option<extern "C" fn(*mut End, *mut u8, usize) -> i64>,
     pub log: Option<extern "C" fn(*mut End, *mut u8, usize) -> i64>,
+    pub paths: *const CPaths,
 }

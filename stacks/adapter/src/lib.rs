@@ -13,7 +13,7 @@ pub mod abi;
 
 pub use abi::{Ack, Info};
 
-use abi::{CConfig, CControls, CStack, End};
+use abi::{CConfig, CControls, CPaths, CStack, End};
 use core::ffi::{CStr, c_char, c_void};
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -34,6 +34,8 @@ pub struct Config<'a> {
     pub secrets: bool,
     /// Write a log.
     pub log: bool,
+    /// Disjoint paths to the peer.
+    pub paths: u32,
     /// The congestion control.
     pub control: Which<'a>,
     options: Vec<(&'a str, &'a str)>,
@@ -88,6 +90,8 @@ pub struct Read {
 pub trait Stack: Sized {
     /// The JSON of `about`, with a NUL at its end.
     const ABOUT: &'static CStr;
+    /// It takes several paths: then it has the functions on paths below.
+    const PATHS: bool = false;
     /// A new end.
     fn open(config: &Config<'_>, now: u64) -> Result<Self, String>;
     /// A datagram arrived.
@@ -106,6 +110,16 @@ pub trait Stack: Sized {
     fn close(&mut self, now: u64);
     /// What the end shows of itself.
     fn info(&mut self) -> Info;
+    /// The next datagram came over that path.
+    fn arrives(&mut self, _path: u32) {}
+    /// The path over which the datagrams of the last `transmit` go.
+    fn leaves(&self) -> u32 {
+        0
+    }
+    /// What the end shows of one path.
+    fn path_info(&mut self, _path: u32) -> Info {
+        self.info()
+    }
     /// New TLS secrets, whole lines of SSLKEYLOGFILE.
     fn secrets(&mut self) -> Vec<u8> {
         Vec::new()
@@ -178,6 +192,7 @@ extern "C" fn open<S: Stack>(config: *const CConfig, now: u64) -> *mut End {
             ecn: config.ecn != 0,
             secrets: config.secrets != 0,
             log: config.log != 0,
+            paths: config.paths,
             control,
             options: options.collect::<Result<_, String>>()?,
         };
@@ -253,6 +268,25 @@ extern "C" fn info<S: Stack>(end: *mut End, info: *mut Info) -> i32 {
     })
 }
 
+extern "C" fn arrives<S: Stack>(end: *mut End, path: u32) {
+    with::<S, _>(end, (), |end| {
+        end.arrives(path);
+        Ok(())
+    });
+}
+
+extern "C" fn leaves<S: Stack>(end: *mut End) -> u32 {
+    with::<S, _>(end, 0, |end| Ok(end.leaves()))
+}
+
+extern "C" fn path_info<S: Stack>(end: *mut End, path: u32, info: *mut Info) -> i32 {
+    with::<S, _>(end, -1, |end| {
+        // SAFETY: it is a place of the host.
+        unsafe { *info = end.path_info(path) };
+        Ok(0)
+    })
+}
+
 extern "C" fn secrets<S: Stack>(end: *mut End, buffer: *mut u8, capacity: usize) -> i64 {
     with::<S, _>(end, -1, |end| {
         let lines = end.secrets();
@@ -276,6 +310,12 @@ pub struct Table(pub CStack);
 // SAFETY: nothing in it is ever changed.
 unsafe impl Sync for Table {}
 
+struct Paths<S>(core::marker::PhantomData<S>);
+
+impl<S: Stack> Paths<S> {
+    const TABLE: &'static CPaths = &CPaths { arrives: arrives::<S>, leaves: leaves::<S>, info: path_info::<S> };
+}
+
 /// The table of a stack.
 #[doc(hidden)]
 pub const fn table<S: Stack>() -> Table {
@@ -295,6 +335,7 @@ pub const fn table<S: Stack>() -> Table {
         info: info::<S>,
         secrets: Some(secrets::<S>),
         log: Some(log::<S>),
+        paths: if S::PATHS { Paths::<S>::TABLE } else { core::ptr::null() },
     })
 }
 

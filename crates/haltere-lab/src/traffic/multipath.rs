@@ -1,11 +1,12 @@
 //! A stream over several paths.
 
 use super::prelude::*;
-use haltere_plan::plan::{MultipathPlan, PathPlan};
+use haltere_plan::plan::{MultipathPlan, PathPlan, TcpPlan};
+use haltere_plan::stack::{self, EndContext, Keeps};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::Scheduler;
 
-/// Multipath TCP: one stream over several subflows. Each interface of a host is a node.
+/// Multipath TCP, or multipath QUIC of a `stack`: one stream over several paths. Each interface of a host is a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Multipath {
@@ -18,7 +19,7 @@ pub struct Multipath {
     /// The paths in the order of joining.
     #[schemars(length(min = 1, max = 16))]
     pub paths: Vec<PathEnds>,
-    /// Scheduler, correlators and buffers of the connection.
+    /// Scheduler, correlators and buffers of the connection. A `stack` other than `tcp` has its own.
     #[serde(default)]
     pub multipath: MultipathParams,
     /// Rate at which the application writes. If it is not given, the application always has something to send.
@@ -80,6 +81,7 @@ impl TrafficKind for Multipath {
         self.rate.map_or(Ok(()), |rate| entry.writes(rate, self.packet))?;
         let paths = self.paths.iter().enumerate().map(|(i, path)| self.path(entry, path, i));
         let paths = paths.collect::<Result<Vec<_>, ScenarioError>>()?;
+        self.check_stack(entry, &tcp[0])?;
         let plan = |tcp| MultipathPlan {
             tcp,
             multipath: self.multipath.clone(),
@@ -93,6 +95,27 @@ impl TrafficKind for Multipath {
 }
 
 impl Multipath {
+    /// A stack from outside the tree opens its paths and chooses among them itself, and its application always has
+    /// something to send.
+    fn check_stack(&self, entry: &Entry<'_>, tcp: &TcpPlan) -> Result<(), ScenarioError> {
+        let Some(stack) = &tcp.stack else { return Ok(()) };
+        let given = [
+            ("multipath", self.multipath != MultipathParams::default()),
+            ("rate", self.rate.is_some()),
+            ("paths.join", self.paths.iter().any(|path| path.join.is_some())),
+            ("paths.leave", self.paths.iter().any(|path| path.leave.is_some())),
+        ];
+        if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+            let rule = format!("left out with the stack `{}`", stack.name);
+            let hint = "the stack opens its paths and chooses among them; `cut` ends one";
+            return Err(entry.fault(name, &rule, "a value").hint(hint).out_of_range());
+        }
+        let end = |origin| EndContext {
+            paths: self.paths.len() as u32,
+            ..tcp.end_context(false, Time::ZERO, Keeps::default(), origin)
+        };
+        entry.ask(|| entry.place.clone(), |origin| stack::make(stack, &end(origin)).map(drop))
+    }
     /// The nodes at both ends of path `i`.
     fn nodes(&self, entry: &Entry<'_>, path: &PathEnds, i: usize) -> Result<(usize, usize), ScenarioError> {
         let place = format!("{}.paths[{i}]", entry.place);

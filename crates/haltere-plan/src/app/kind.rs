@@ -138,8 +138,8 @@ impl TcpPlan {
     pub fn protocol(&self) -> Protocol {
         if self.stack.is_some() { Protocol::Udp } else { Protocol::Tcp }
     }
-    /// What an end of its stack is made with. The largest UDP payload is that of a packet as long as one of TCP with a
-    /// full segment and timestamps.
+    /// What an end of its stack over one path is made with. The largest UDP payload is that of a packet as long as one of
+    /// TCP with a full segment and timestamps.
     pub fn end_context(&self, is_server: bool, now: Time, keeps: Keeps, origin: Origin) -> stack::EndContext {
         let payload = self.sender.mss.as_u64() as u32 + TCP_HEADER_WITH_TIMESTAMPS - UDP_HEADER;
         stack::EndContext {
@@ -148,6 +148,7 @@ impl TcpPlan {
             congestion: self.congestion.clone(),
             max_datagram: payload,
             ecn: self.sender.ecn,
+            paths: 1,
             keeps,
             origin,
         }

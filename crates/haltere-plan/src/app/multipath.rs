@@ -1,4 +1,4 @@
-//! Multipath TCP: one stream over several paths.
+//! Multipath TCP, or multipath QUIC of a stack: one stream over several paths.
 
 use super::prelude::*;
 use haltere_transport::multipath::MultipathParams;

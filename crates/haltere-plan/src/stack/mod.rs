@@ -55,6 +55,8 @@ pub struct EndContext {
     pub max_datagram: u32,
     /// Use ECN.
     pub ecn: bool,
+    /// Disjoint paths to the peer.
+    pub paths: u32,
     /// What it keeps for the files of the run.
     pub keeps: Keeps,
     /// Its seed, and the languages of the program.
@@ -74,15 +76,14 @@ pub struct Keeps {
 ///
 /// A call that fails [raises](haltere_units::outside::Outside::raise) a fault, and the end does nothing more.
 pub trait Endpoint: Debug + Send {
-    /// A datagram arrived.
-    fn on_datagram(&mut self, now: Time, ecn: Ecn, payload: &[u8]);
+    /// A datagram arrived over that path.
+    fn on_datagram(&mut self, now: Time, path: usize, ecn: Ecn, payload: &[u8]);
     /// The time that [`next_timeout`](Endpoint::next_timeout) named has come.
     fn on_timeout(&mut self, now: Time);
     /// When it wants to be called.
     fn next_timeout(&mut self) -> Option<Time>;
-    /// Puts datagrams that are to leave now into `out`, which it empties first: each has so many bytes, but the last,
-    /// which may be shorter. `None`: there are none.
-    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(usize, Ecn)>;
+    /// Puts datagrams that are to leave now into `out`, which it empties first. `None`: there are none.
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Burst>;
     /// The application writes so many bytes to a stream, which ends after them with `fin`. Returns those that were
     /// taken.
     fn write(&mut self, stream: u64, bytes: u64, fin: bool) -> u64;
@@ -94,6 +95,8 @@ pub trait Endpoint: Debug + Send {
     fn is_closed(&mut self) -> bool;
     /// What it shows of itself, as a TCP sender does. Packets stand for segments, and lost packets for retransmissions.
     fn info(&self) -> Info;
+    /// The same of one path.
+    fn path_info(&self, path: usize) -> Info;
     /// New TLS secrets, whole lines in the format of SSLKEYLOGFILE.
     fn secrets(&mut self) -> String {
         String::new()
@@ -102,6 +105,17 @@ pub trait Endpoint: Debug + Send {
     fn log(&mut self) -> Vec<u8> {
         Vec::new()
     }
+}
+
+/// Datagrams that leave at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// Bytes of each but the last, which may be shorter.
+    pub segment: usize,
+    /// Their ECN field.
+    pub ecn: Ecn,
+    /// The path that they take.
+    pub path: usize,
 }
 
 /// What was read from a stream.

@@ -68,7 +68,7 @@ macro_rules! apps {
         impl AnyFlow {
             /// The flow of that plan.
             pub fn new(flow: &FlowPlan, place: Place) -> Result<AnyFlow, RunError> {
-                let made = match (&flow.app, stack::exchange(flow, &place)) {
+                let made = match (&flow.app, stack::own(flow, &place)) {
                     (_, Some(made)) => made.map(AnyFlow::Stack),
                     $((AppPlan::$source(plan), None) => $source_module::$source::new(flow, plan, &place.origin)
                         .and_then(|source| connect(flow, &plan.tcp, AnySource::$source(source.into()), place)),)+

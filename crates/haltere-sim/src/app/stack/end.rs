@@ -1,11 +1,11 @@
 //! One end of a connection of a stack, with its port and its timer.
 
 use crate::net::fabric::{Fabric, Port};
-use crate::net::packet::Packet;
+use crate::net::packet::{Header, Packet};
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::StackLog;
 use haltere_plan::rng::Rng;
-use haltere_plan::stack::{Endpoint, Keeps, Read, make};
+use haltere_plan::stack::{Burst, EndContext, Endpoint, Keeps, Read, make};
 use haltere_queue::Ecn;
 use haltere_transport::Info;
 use haltere_units::outside::{self, Origin};
@@ -15,10 +15,25 @@ use haltere_units::{ParamError, Time};
 #[derive(Debug)]
 pub(crate) struct End {
     pub endpoint: Box<dyn Endpoint>,
-    pub port: Port,
+    pub ways: Vec<Way>,
     keeps: Keeps,
     /// A burst that is sent.
     burst: Vec<u8>,
+}
+
+/// A path of a connection at one of its ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    pub port: Port,
+    /// From when on nothing passes.
+    pub cut: Option<Time>,
+    /// UDP payload that the end sent over it.
+    pub bytes: u64,
+}
+
+/// The only path.
+pub(super) fn way(port: Port) -> Vec<Way> {
+    vec![Way { port, cut: None, bytes: 0 }]
 }
 
 /// Both ends of a connection, that of the flow's sender first.
@@ -35,12 +50,17 @@ pub(super) fn logs(ends: &mut Ends, number: Number, client: usize) -> impl Itera
 impl End {
     /// Sends what may be sent now.
     pub fn transmit(&mut self, fabric: &mut Fabric) {
-        while let Some((segment, ecn)) = self.endpoint.poll_transmit(fabric.now, &mut self.burst) {
+        while let Some(Burst { segment, ecn, path }) = self.endpoint.poll_transmit(fabric.now, &mut self.burst) {
             if self.keeps.secrets {
                 fabric.pool.secrets.extend(self.endpoint.secrets().into_bytes());
             }
+            let way = &mut self.ways[path];
+            way.bytes += self.burst.len() as u64;
+            if way.cut.is_some_and(|at| at <= fabric.now) {
+                continue;
+            }
             for payload in self.burst.chunks(segment) {
-                self.port.send_payload(payload, ecn, fabric);
+                way.port.send_payload(payload, ecn, fabric);
             }
         }
     }
@@ -49,10 +69,14 @@ impl End {
         let text = if self.keeps.log { self.endpoint.log() } else { Vec::new() };
         (!text.is_empty()).then_some(StackLog { flow, connection, is_client, text })
     }
+    /// The path over which a packet with that header arrives, if it is for this end.
+    pub fn path_of(&self, header: &Header) -> Option<usize> {
+        self.ways.iter().position(|way| way.port.receives(header))
+    }
     /// A packet of this connection arrived.
     pub fn receive(&mut self, packet: &Packet, fabric: &mut Fabric) {
-        if let Some(payload) = fabric.pool.payload(packet) {
-            self.endpoint.on_datagram(fabric.now, packet.header.marks.ecn(), payload);
+        if let (Some(payload), Some(path)) = (fabric.pool.payload(packet), self.path_of(&packet.header)) {
+            self.endpoint.on_datagram(fabric.now, path, packet.header.marks.ecn(), payload);
         }
         fabric.pool.give(packet);
     }
@@ -82,26 +106,28 @@ impl Maker {
     }
     /// Makes a pair to hear what the stack says of the parameters.
     pub fn check(&mut self, ports: [Port; 2]) -> Result<(), ParamError> {
-        self.try_open(Time::ZERO, ports).map(drop)
+        self.try_open(Time::ZERO, ports.map(way)).map(drop)
     }
-    /// A new connection between these ports.
-    pub fn try_open(&mut self, now: Time, ports: [Port; 2]) -> Result<Ends, ParamError> {
-        let mut end = |side: usize, port: Port| {
+    /// A new connection over these paths.
+    pub fn try_open(&mut self, now: Time, ways: [Vec<Way>; 2]) -> Result<Ends, ParamError> {
+        let mut end = |side: usize, ways: Vec<Way>| {
             let origin = self.origin.with_seed(self.seeds.bits());
-            let context = self.tcp.end_context(side != self.client, now, self.keeps, origin);
+            let one = self.tcp.end_context(side != self.client, now, self.keeps, origin);
+            let context = EndContext { paths: ways.len() as u32, ..one };
             let stack = self.tcp.stack.as_ref().expect("the flow is one on a stack");
             let endpoint = make(stack, &context)?;
-            Ok(End { endpoint, port, keeps: self.keeps, burst: Vec::new() })
+            Ok(End { endpoint, ways, keeps: self.keeps, burst: Vec::new() })
         };
-        let [near, far] = ports;
+        let [near, far] = ways;
         Ok([end(0, near)?, end(1, far)?])
     }
-    /// The same. If the stack fails, the run ends, and until then the ends are closed.
+    /// The same between two ports. If the stack fails, the run ends, and until then the ends are closed.
     pub fn open(&mut self, now: Time, ports: [Port; 2]) -> Ends {
-        self.try_open(now, ports.clone()).unwrap_or_else(|error| {
+        let ways = ports.map(way);
+        self.try_open(now, ways.clone()).unwrap_or_else(|error| {
             let kind = self.tcp.stack.as_ref().map(|stack| stack.kind()).unwrap_or_default();
             self.origin.outside.raise(outside::Fault::new(kind, &error.name, &format!("be {}", error.rule), error.got));
-            ports.map(|port| End { endpoint: Box::new(Closed), port, keeps: Keeps::default(), burst: Vec::new() })
+            ways.map(|ways| End { endpoint: Box::new(Closed), ways, keeps: Keeps::default(), burst: Vec::new() })
         })
     }
 }
@@ -111,12 +137,12 @@ impl Maker {
 struct Closed;
 
 impl Endpoint for Closed {
-    fn on_datagram(&mut self, _now: Time, _ecn: Ecn, _payload: &[u8]) {}
+    fn on_datagram(&mut self, _now: Time, _path: usize, _ecn: Ecn, _payload: &[u8]) {}
     fn on_timeout(&mut self, _now: Time) {}
     fn next_timeout(&mut self) -> Option<Time> {
         None
     }
-    fn poll_transmit(&mut self, _now: Time, _out: &mut Vec<u8>) -> Option<(usize, Ecn)> {
+    fn poll_transmit(&mut self, _now: Time, _out: &mut Vec<u8>) -> Option<Burst> {
         None
     }
     fn write(&mut self, _stream: u64, _bytes: u64, _fin: bool) -> u64 {
@@ -130,6 +156,9 @@ impl Endpoint for Closed {
         true
     }
     fn info(&self) -> Info {
+        Info::default()
+    }
+    fn path_info(&self, _path: usize) -> Info {
         Info::default()
     }
 }

@@ -229,7 +229,7 @@ impl<C: Client + Send> App for Exchange<C> {
         self.go_on(fabric);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        match self.net.ends(side).find(|end| end.port.receives(&packet.header)) {
+        match self.net.ends(side).find(|end| end.path_of(&packet.header).is_some()) {
             Some(end) => end.receive(&packet, fabric),
             None => fabric.pool.give(&packet),
         }

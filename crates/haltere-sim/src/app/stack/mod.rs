@@ -15,14 +15,15 @@ use haltere_plan::plan::{AppPlan, FlowPlan};
 use haltere_plan::{Fault, Plan};
 use haltere_units::ParamError;
 
-/// The flow of requests and responses of that plan, if it is one and runs on a stack.
-pub(super) fn exchange(flow: &FlowPlan, place: &Place) -> Option<Result<Box<dyn App>, ParamError>> {
+/// The flow of that plan, if it runs on a stack and is one of requests and responses, or of several paths.
+pub(super) fn own(flow: &FlowPlan, place: &Place) -> Option<Result<Box<dyn App>, ParamError>> {
     let seed = place.origin.seed;
     Some(match &flow.app {
         app if app.tcp()?.stack.is_none() => return None,
         AppPlan::Web(plan) => User::new(flow, plan, seed).and_then(|user| boxed(flow, user, place)),
         AppPlan::Rpc(plan) => Caller::new(flow, plan, seed).and_then(|caller| boxed(flow, caller, place)),
         AppPlan::Video(plan) => Player::new(flow, plan).and_then(|player| boxed(flow, player, place)),
+        AppPlan::Multipath(plan) => Single::multipath(flow, plan, place).map(|flow| Box::new(flow) as Box<dyn App>),
         _ => return None,
     })
 }
@@ -34,8 +35,8 @@ fn boxed<C: Client + Send + 'static>(flow: &FlowPlan, client: C, place: &Place) 
 
 /// Kinds whose flows run on any stack.
 fn runs_on_any(app: &AppPlan) -> bool {
-    use AppPlan::{Arrivals, Bulk, OnOff, Rpc, Video, Web};
-    matches!(app, Bulk(_) | OnOff(_) | Arrivals(_) | Web(_) | Rpc(_) | Video(_))
+    use AppPlan::{Arrivals, Bulk, Multipath, OnOff, Rpc, Video, Web};
+    matches!(app, Bulk(_) | OnOff(_) | Arrivals(_) | Web(_) | Rpc(_) | Video(_) | Multipath(_))
 }
 
 /// Refuses flows on a stack whose kind is for TCP alone.

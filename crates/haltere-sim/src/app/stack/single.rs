@@ -1,6 +1,8 @@
 //! A flow that is one connection of one stream: the client writes, and the server reads at once.
 
+use super::end::{Way, way};
 use super::{Ends, Maker, Number, logs};
+use crate::app::bulk::Bulk;
 use crate::app::stream::Stream;
 use crate::app::{AnySource, App, CLIENT, Place, SERVER, Source, is_over};
 use crate::engine::event::Kind;
@@ -8,10 +10,11 @@ use crate::engine::timer::Alarms;
 use crate::net::fabric::Fabric;
 use crate::net::packet::{Header, Packet};
 use haltere_plan::Record;
-use haltere_plan::plan::{FlowPlan, TcpPlan};
-use haltere_plan::record::FlowRecord;
+use haltere_plan::plan::{FlowPlan, MultipathPlan, TcpPlan};
+use haltere_plan::record::{FlowRecord, PathSample};
 use haltere_plan::stack::Endpoint;
 use haltere_transport::Info;
+use haltere_transport::multipath::PathInfo;
 use haltere_units::{Bytes, ParamError, Probe, Time};
 
 /// What an endless source writes at a time.
@@ -87,9 +90,26 @@ impl Output {
 
 impl Single {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<Single, ParamError> {
+        Single::over(plan, tcp, source, place.ports.clone().map(way), &place)
+    }
+    /// A flow over several paths: both ends' ports of each, and from when on nothing passes.
+    pub fn multipath(plan: &FlowPlan, of: &MultipathPlan, place: &Place) -> Result<Single, ParamError> {
+        let ways = [CLIENT, SERVER].map(|side| {
+            let each = place.paths.iter().zip(&of.paths);
+            each.map(|(ports, path)| Way { port: ports[side].clone(), cut: path.cut, bytes: 0 }).collect()
+        });
+        Single::over(plan, &of.tcp, AnySource::Bulk(Bulk::of(of.bytes)), ways, place)
+    }
+    fn over(
+        plan: &FlowPlan,
+        tcp: &TcpPlan,
+        source: AnySource,
+        ways: [Vec<Way>; 2],
+        place: &Place,
+    ) -> Result<Single, ParamError> {
         let index = place.index;
         let mut maker = Maker::new(plan, tcp, CLIENT, &place.origin, place.asked.keeps);
-        let ends = maker.try_open(plan.start, place.ports)?;
+        let ends = maker.try_open(plan.start, ways)?;
         Ok(Single { stop: plan.stop, ..Single::of(index, (index as u32, 1), ends, source) })
     }
     /// A flow on these ends.
@@ -104,7 +124,7 @@ impl Single {
     }
     /// True if a packet with that header is for the end at `side`.
     pub fn is_for(&self, side: usize, header: &Header) -> bool {
-        self.ends[side].port.receives(header)
+        self.ends[side].path_of(header).is_some()
     }
     /// The connection is over: its ends' logs are kept.
     pub fn log(&mut self, record: &mut Record) {
@@ -112,6 +132,19 @@ impl Single {
     }
     pub fn info(&self) -> Info {
         self.ends[CLIENT].endpoint.info()
+    }
+    /// Writes down the paths as they are, if there are several.
+    fn write_paths(&self, at: Time, record: &mut Record) {
+        let client = &self.ends[CLIENT];
+        if client.ways.len() < 2 {
+            return;
+        }
+        record.path_series.extend(client.ways.iter().enumerate().map(|(path, way)| {
+            let mut info = PathInfo::default();
+            (info.subflow, info.bytes) = (client.endpoint.path_info(path), way.bytes);
+            info.segments = info.subflow.segments_sent;
+            PathSample { at, flow: self.index as u32, path: path as u32, info }
+        }));
     }
     /// The server reads what is there, and closes when the stream ends.
     fn read(&mut self, now: Time) {
@@ -200,7 +233,13 @@ impl App for Single {
             probe.push("ssthresh", "B", info.ssthresh.as_f64());
         }
     }
+    fn sample(&self, at: Time, _probe: &mut Probe, record: &mut Record) {
+        self.write_paths(at, record);
+    }
     fn finish(&mut self, at: Time, record: &mut Record) {
+        if record.path_series.last().is_none_or(|last| last.at < at || last.flow != self.index as u32) {
+            self.write_paths(at, record);
+        }
         self.source.finish(at, self.index as u32, record);
         self.log(record);
     }
