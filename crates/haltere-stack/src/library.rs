@@ -224,7 +224,7 @@ impl End {
     }
 }
 
-/// What an end told, as a TCP sender shows it.
+/// What an end reported, in the form of a TCP sender.
 fn shown(told: CInfo) -> Info {
     let rate = told.pacing_rate.saturating_mul(8);
     let mut info = Info::default();
