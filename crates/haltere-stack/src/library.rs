@@ -99,7 +99,8 @@ impl Library {
         // SAFETY: the table lives as long as the library, which is never unloaded.
         let table = unsafe { table.as_ref() }.ok_or("`haltere_stack_v1` returned NULL")?;
         if table.abi != abi::ABI {
-            return Err(format!("its version of the interface is {}, and Haltere's {}", table.abi, abi::ABI));
+            let (its, ours) = (table.abi, abi::ABI);
+            return Err(format!("its version of the interface is {its}, and Haltere's {ours}; build it again"));
         }
         let told = serde_json::from_str(&text(table.about)).map_err(|error| format!("`about`: {error}"))?;
         Ok(Library { told, table, _library: library })
