@@ -1,22 +1,38 @@
 """Draws conditions for a blind comparison, from a seed, over all queue disciplines and controls that both sides have.
 
-    python validation/draw.py 1 60 > draw1.json
+    python validation/draw.py 1 60 --out draw1
 
-writes 60 scenarios that nobody chose, in three repetitions, as `sets.py` writes its own. Run them with the kernel harness, make the results
-small with `tools/validation_compact.py`, and count them once with `haltere validate`. Mend causes, then draw anew with another seed.
+draws 60 scenarios that nobody chose, measures each five times in the kernel world with Linux's TCP and Linux's own discipline, runs the
+simulator with ten seeds, and counts the rows that are inside `haltere validate`'s tolerances. `draw1/linux.json` keeps what was measured, so
+that an interrupted draw goes on; `draw1/rows.csv` has every row. Count a draw once, mend causes, then draw anew with another seed.
+
+    python validation/draw.py 1 60 --scenarios > draw1.json
+
+prints the scenarios instead, for another harness, as `sets.py` does.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from haltere import validate
+from haltere.runs.progress import Bar
+from haltere.validate import ours
+from haltere.validate.load import Case, Repetition
+from haltere.validate.scenario import expand_flows, normal
+from haltere.worlds import World, world
 from sets import FRAME, base, bulk
 
-REPETITIONS = 3
+REPETITIONS = 5
 RATES = (5, 10, 20, 50, 100)
 """Mbit/s."""
 RTTS = (5, 10, 20, 40, 80, 160)
@@ -104,15 +120,60 @@ def draw(seed: int, number: int) -> list[dict[str, Any]]:
     return [condition(random, f"{seed}.{k:02d}") for k in range(1, number + 1)]
 
 
+def measured(scenario: dict[str, Any], kept: dict[str, Any], where: World) -> Case:
+    """The scenario as Linux runs it. `kept` has the measures that are known, and gets the others."""
+    case = Case(scenario["name"], scenario["set"], normal(scenario))
+    for seed in range(1, REPETITIONS + 1):
+        name = f"{case.name}_r{seed}"
+        of = replace(case.scenario, seed=seed, linux_qdisc=True)
+        starts = [flow.start for flow in expand_flows(of)]
+        if name not in kept:
+            kept[name] = dict(ours.run(Case(case.name, case.group, of, [Repetition(seed, starts, {})]), seed, where))
+        case.repetitions.append(Repetition(seed, starts, kept[name]))
+    return case
+
+
+def count(scenarios: list[dict[str, Any]], out: Path, where: World, jobs: int) -> str:
+    """Measures and compares a draw; what it came to, in words."""
+    out.mkdir(parents=True, exist_ok=True)
+    store = out / "linux.json"
+    kept = json.loads(store.read_text()) if store.is_file() else {}
+    cases = []
+    with ThreadPoolExecutor(jobs) as pool, Bar(len(scenarios), "draw") as bar:
+        for case in pool.map(lambda scenario: measured(scenario, kept, where), scenarios):
+            cases.append(case)
+            bar.update(len(cases))
+            store.write_text(json.dumps(dict(kept), indent=0))
+    outcome = validate.validate(cases, jobs=jobs, quiet=False)
+    validate.write_csv(outcome.rows, out / validate.ROWS)
+    lines = [f"not compared: {name}: {reason}" for name, reason in outcome.skipped]
+    for row in outcome.rows:
+        if not row.inside:
+            lines.append(f"outside: {row.case}: {row.measure}: Linux {row.linux}, ours {row.ours}")
+    inside = sum(row.inside for row in outcome.rows)
+    return "\n".join([*lines, f"inside: {inside} of {len(outcome.rows)} ({100 * inside / len(outcome.rows):.1f} %)"])
+
+
 def main() -> None:
-    """Prints the scenarios of a draw, all repetitions."""
-    seed, number = int(sys.argv[1]), int(sys.argv[2])
-    every = [
-        scenario | {"name": f"{scenario['name']}_r{repetition}", "seed": repetition}
-        for repetition in range(1, REPETITIONS + 1)
-        for scenario in draw(seed, number)
-    ]
-    json.dump(every, sys.stdout, indent=1)
+    """Prints the scenarios of a draw, all repetitions, or counts it."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("seed", type=int)
+    parser.add_argument("number", type=int, help="how many scenarios")
+    parser.add_argument("--scenarios", action="store_true", help="only print them")
+    parser.add_argument("--out", type=Path, default=Path("draw"), help="the folder of the measures and rows")
+    parser.add_argument("--kernel", default="6.1", help="which kernel (default: 6.1, that of the sets)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    scenarios = draw(options.seed, options.number)
+    if options.scenarios:
+        every = [
+            scenario | {"name": f"{scenario['name']}_r{repetition}", "seed": repetition}
+            for repetition in range(1, REPETITIONS + 1)
+            for scenario in scenarios
+        ]
+        json.dump(every, sys.stdout, indent=1)
+    else:
+        print(count(scenarios, options.out, world("kernel", kernel=options.kernel), options.jobs))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ import pytest
 from warm import Warm
 
 ROOT = Path(__file__).resolve().parents[2]
-# Tests import the tools that make documents.
-sys.path.insert(0, str(ROOT / "tools"))
+# Tests import the tools that make documents and draw conditions.
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "validation")]
 
 SMALL = """\
 title = "Two flows over one bottleneck"

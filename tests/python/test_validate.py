@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("haltere")
 
+import draw
 import validation_compact as compact
 from haltere import _core
 from haltere.validate import dynamics, load, measures, ours, translate, validate
@@ -303,6 +304,23 @@ def test_a_scenario_with_an_unknown_key_is_not_comparable_and_says_which(tmp_pat
 def test_a_value_that_cannot_be_run_is_refused_with_its_reason(scenario: dict[str, Any], reason: str) -> None:
     with pytest.raises(NotTranslated, match=reason):
         translate.translate(case(**scenario), 1)
+
+
+def test_the_kernels_own_discipline_is_for_the_kernel_world_alone() -> None:
+    own = case(**RENO | {"qdisc": "fq_codel limit 100", "linux_qdisc": True})
+    pairs = [
+        end for link in translate.translate(own, 1)["topology"]["graph"]["links"] for end in (link, link["reverse"])
+    ]
+    assert {"kind": "kernel", "tc": "fq_codel limit 100"} in [end.get("queue") for end in pairs]
+    with pytest.raises(NotTranslated, match="kernel world"):
+        ours.run(own, 1)
+
+
+def test_a_draw_is_the_same_for_its_seed_and_every_condition_can_be_run() -> None:
+    scenarios = draw.draw(1, 60)
+    assert scenarios == draw.draw(1, 60) != draw.draw(2, 60)
+    for one in scenarios:
+        _core.Scenario.from_json(json.dumps(translate.translate(case(**one), 1)))
 
 
 # ------------------------------------------------------------------ keys that are known, by what they do

@@ -131,6 +131,8 @@ def _queue(s: Scenario, way: str) -> dict[str, Any]:
     if s.classes and way == "fwd":
         return queue_of_classes(s.classes, s.rate_mbit)
     text = s.qdisc_rev if way == "rev" and s.qdisc_rev else s.qdisc
+    if s.linux_qdisc:
+        return {"kind": "kernel", "tc": text}
     queue: Queue = parse_qdisc(text, s.txqueuelen, s.mtu + ETHERNET)
     return queue.as_dict()
 
