@@ -125,7 +125,7 @@ def measured(scenario: dict[str, Any], kept: dict[str, Any], where: World) -> Ca
     case = Case(scenario["name"], scenario["set"], normal(scenario))
     for seed in range(1, REPETITIONS + 1):
         name = f"{case.name}_r{seed}"
-        of = replace(case.scenario, seed=seed, linux_qdisc=True)
+        of = replace(case.scenario, seed=seed, on_linux=True)
         starts = [flow.start for flow in expand_flows(of)]
         if name not in kept:
             kept[name] = dict(ours.run(Case(case.name, case.group, of, [Repetition(seed, starts, {})]), seed, where))
@@ -140,10 +140,14 @@ def count(scenarios: list[dict[str, Any]], out: Path, where: World, jobs: int) -
     kept = json.loads(store.read_text()) if store.is_file() else {}
     cases = []
     with ThreadPoolExecutor(jobs) as pool, Bar(len(scenarios), "draw") as bar:
-        for case in pool.map(lambda scenario: measured(scenario, kept, where), scenarios):
-            cases.append(case)
-            bar.update(len(cases))
-            store.write_text(json.dumps(dict(kept), indent=0))
+        try:
+            for case in pool.map(lambda scenario: measured(scenario, kept, where), scenarios):
+                cases.append(case)
+                bar.update(len(cases))
+                store.write_text(json.dumps(dict(kept), indent=0))
+        finally:
+            pool.shutdown(cancel_futures=True)
+            store.write_text(json.dumps(kept, indent=0))
     outcome = validate.validate(cases, jobs=jobs, quiet=False)
     validate.write_csv(outcome.rows, out / validate.ROWS)
     lines = [f"not compared: {name}: {reason}" for name, reason in outcome.skipped]

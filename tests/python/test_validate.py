@@ -307,7 +307,7 @@ def test_a_value_that_cannot_be_run_is_refused_with_its_reason(scenario: dict[st
 
 
 def test_the_kernels_own_discipline_is_for_the_kernel_world_alone() -> None:
-    own = case(**RENO | {"qdisc": "fq_codel limit 100", "linux_qdisc": True})
+    own = case(**RENO | {"qdisc": "fq_codel limit 100", "on_linux": True})
     pairs = [
         end for link in translate.translate(own, 1)["topology"]["graph"]["links"] for end in (link, link["reverse"])
     ]

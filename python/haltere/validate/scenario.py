@@ -150,8 +150,8 @@ class Scenario:
     post: Any = None
     """With `rx`: how the harness measures, not what it runs."""
     rx: Any = None
-    linux_qdisc: bool = False
-    """The router has the kernel's own discipline instead of Haltere's: in the kernel world alone."""
+    on_linux: bool = False
+    """Linux itself runs it, in the kernel world: the router has Linux's own discipline, and controls have no parameters."""
     unknown: tuple[str, ...] = ()
     """Keys that are not known: the rest alone would be another scenario."""
 

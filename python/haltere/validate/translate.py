@@ -131,7 +131,7 @@ def _queue(s: Scenario, way: str) -> dict[str, Any]:
     if s.classes and way == "fwd":
         return queue_of_classes(s.classes, s.rate_mbit)
     text = s.qdisc_rev if way == "rev" and s.qdisc_rev else s.qdisc
-    if s.linux_qdisc:
+    if s.on_linux:
         return {"kind": "kernel", "tc": text}
     queue: Queue = parse_qdisc(text, s.txqueuelen, s.mtu + ETHERNET)
     return queue.as_dict()
@@ -240,7 +240,8 @@ def _known_host(s: Scenario, name: str) -> str:
 def _congestion(s: Scenario, flow: Flow | Transfer) -> dict[str, Any]:
     if flow.cc not in CONTROLS:
         raise NotTranslated(f"congestion control `{flow.cc}` has no counterpart in Haltere")
-    return {"congestion": CONTROLS[flow.cc], "ecn": _uses_ecn(s, flow)}
+    control = {"kind": flow.cc} if s.on_linux else CONTROLS[flow.cc]
+    return {"congestion": control, "ecn": _uses_ecn(s, flow)}
 
 
 def _uses_ecn(s: Scenario, flow: Flow | Transfer) -> bool:

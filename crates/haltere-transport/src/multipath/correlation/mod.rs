@@ -52,7 +52,18 @@ impl Relation {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Relations(Vec<Relation>);
 
+/// All pairs of so many paths.
+pub(crate) fn pairs(paths: usize) -> impl Iterator<Item = (usize, usize)> {
+    (1..paths).flat_map(|b| (0..b).map(move |a| (a, b)))
+}
+
 impl Relations {
+    /// What relates each pair of so many paths.
+    pub fn of_pairs(paths: usize, mut relate: impl FnMut(usize, usize) -> Relation) -> Relations {
+        let mut relations = Relations::default();
+        pairs(paths).for_each(|(a, b)| relations.set(a, b, relate(a, b)));
+        relations
+    }
     fn index(a: usize, b: usize) -> usize {
         let (low, high) = (a.min(b), a.max(b));
         high * high.saturating_sub(1) / 2 + low
@@ -189,12 +200,10 @@ impl Correlators {
                 continue;
             }
             let relations = c.relate(now, self.paths);
-            for b in 1..self.paths {
-                for a in 0..b {
-                    let Relation { coefficient, shares, .. } = relations.get(a, b);
-                    self.log.push(Coefficient { at: now, correlator, paths: (a, b), coefficient, shares });
-                }
-            }
+            self.log.extend(pairs(self.paths).map(|(a, b)| {
+                let Relation { coefficient, shares, .. } = relations.get(a, b);
+                Coefficient { at: now, correlator, paths: (a, b), coefficient, shares }
+            }));
             if correlator == 0 {
                 self.first = relations;
                 first = true;

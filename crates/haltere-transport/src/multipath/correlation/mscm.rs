@@ -148,14 +148,7 @@ impl PathCorrelator for Mscm {
     }
     fn relate(&mut self, now: Time, paths: usize) -> Relations {
         self.due = now + self.params.interval;
-        let mut relations = Relations::default();
-        for b in 1..paths {
-            for a in 0..b {
-                let coefficient = self.coefficient(a, b);
-                relations.set(a, b, Relation::of(coefficient, self.params.phi));
-            }
-        }
-        relations
+        Relations::of_pairs(paths, |a, b| Relation::of(self.coefficient(a, b), self.params.phi))
     }
 }
 

@@ -263,13 +263,10 @@ impl PathCorrelator for Sbd {
     fn relate(&mut self, now: Time, _paths: usize) -> Relations {
         self.due = now + self.params.interval;
         self.paths.iter_mut().for_each(|path| path.end_interval(&self.params));
-        let mut relations = Relations::default();
         let known: Vec<bool> = self.paths.iter().map(|path| path.estimate(&self.params).is_some()).collect();
-        for b in 1..known.len() {
-            for a in 0..b {
-                relations.set(a, b, Relation { known: known[a] && known[b], ..Relation::default() });
-            }
-        }
+        let mut relations = Relations::of_pairs(known.len(), |a, b| {
+            Relation { known: known[a] && known[b], ..Relation::default() }
+        });
         for group in self.groups() {
             for (i, &a) in group.iter().enumerate() {
                 let shared = Relation { shares: true, known: true, ..Relation::default() };
