@@ -117,6 +117,7 @@ u32 hk_k_queue_put(u32 queue, u64 packet, u32 len, u32 tag, const struct hk_seen
 {
 	struct sk_buff *skb = (struct sk_buff *)packet, *to_free = NULL;
 	struct Qdisc *q = discipline(queue);
+	u32 waiting = q->q.qlen;
 
 	dropped_count = 0;
 	*which = dropped;
@@ -127,6 +128,11 @@ u32 hk_k_queue_put(u32 queue, u64 packet, u32 len, u32 tag, const struct hk_seen
 	if (to_free)
 		kfree_skb_list(to_free);
 	free_left(q);
+	/* fq disowns a packet that no socket sent, which calls its destructor as well. But then the packet waits. */
+	if (dropped_count == 1 && dropped[0].tag == tag && q->q.qlen == waiting + 1) {
+		skb->destructor = gone;
+		dropped_count = 0;
+	}
 	return dropped_count;
 }
 

@@ -25,6 +25,7 @@ PAIRS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "codel": ("codel", {"kind": "codel"}, False),
     "fq_codel": ("fq_codel", {"kind": "fq_codel"}, False),
     "sfq": ("sfq", {"kind": "sfq"}, False),
+    "fq": ("fq flow_limit 30", {"kind": "fq", "flow_limit": 30}, False),
     "pie": ("pie", {"kind": "pie", "tupdate": "20ms", "first_update": "500ms"}, False),
     "fq_pie": ("fq_pie", {"kind": "fq_pie", "tupdate": "20ms", "first_update": "500ms"}, False),
     "red": (
