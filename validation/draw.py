@@ -3,7 +3,7 @@
     python validation/draw.py 1 60 --out draw1
 
 draws 60 scenarios that nobody chose, measures each five times in the kernel world with Linux's TCP and Linux's own discipline, runs the
-simulator with ten seeds, and counts the rows that are inside `haltere validate`'s tolerances. `draw1/linux.json` keeps what was measured, so
+simulator with ten seeds, and counts the rows that are inside `haltere validate`'s tolerances. `draw1/RELEASE.json` keeps what was measured, so
 that an interrupted draw goes on; `draw1/rows.csv` has every row. Count a draw once, mend causes, then draw anew with another seed.
 
     python validation/draw.py 1 60 --scenarios > draw1.json
@@ -29,7 +29,7 @@ from haltere.runs.progress import Bar
 from haltere.validate import ours
 from haltere.validate.load import Case, Repetition
 from haltere.validate.scenario import expand_flows, normal
-from haltere.worlds import World, world
+from haltere.worlds import Kernel
 from sets import FRAME, base, bulk
 
 REPETITIONS = 5
@@ -120,7 +120,7 @@ def draw(seed: int, number: int) -> list[dict[str, Any]]:
     return [condition(random, f"{seed}.{k:02d}") for k in range(1, number + 1)]
 
 
-def measured(scenario: dict[str, Any], kept: dict[str, Any], where: World) -> Case:
+def measured(scenario: dict[str, Any], kept: dict[str, Any], where: Kernel) -> Case:
     """The scenario as Linux runs it. `kept` has the measures that are known, and gets the others."""
     case = Case(scenario["name"], scenario["set"], normal(scenario))
     for seed in range(1, REPETITIONS + 1):
@@ -133,10 +133,10 @@ def measured(scenario: dict[str, Any], kept: dict[str, Any], where: World) -> Ca
     return case
 
 
-def count(scenarios: list[dict[str, Any]], out: Path, where: World, jobs: int) -> str:
+def count(scenarios: list[dict[str, Any]], out: Path, where: Kernel, jobs: int) -> str:
     """Measures and compares a draw; what it came to, in words."""
     out.mkdir(parents=True, exist_ok=True)
-    store = out / "linux.json"
+    store = out / f"{where.built.release}.json"
     kept = json.loads(store.read_text()) if store.is_file() else {}
     cases = []
     with ThreadPoolExecutor(jobs) as pool, Bar(len(scenarios), "draw") as bar:
@@ -155,7 +155,12 @@ def count(scenarios: list[dict[str, Any]], out: Path, where: World, jobs: int) -
         if not row.inside:
             lines.append(f"outside: {row.case}: {row.measure}: Linux {row.linux}, ours {row.ours}")
     inside = sum(row.inside for row in outcome.rows)
-    return "\n".join([*lines, f"inside: {inside} of {len(outcome.rows)} ({100 * inside / len(outcome.rows):.1f} %)"])
+    return "\n".join(
+        [
+            *lines,
+            f"beside Linux {where.built.release}: {inside} of {len(outcome.rows)} ({100 * inside / len(outcome.rows):.1f} %)",
+        ]
+    )
 
 
 def main() -> None:
@@ -177,7 +182,7 @@ def main() -> None:
         ]
         json.dump(every, sys.stdout, indent=1)
     else:
-        print(count(scenarios, options.out, world("kernel", kernel=options.kernel), options.jobs))
+        print(count(scenarios, options.out, Kernel(kernel=options.kernel), options.jobs))
 
 
 if __name__ == "__main__":

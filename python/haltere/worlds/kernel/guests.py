@@ -70,7 +70,8 @@ def find(which: str = "") -> GuestKernel:
     if not every:
         raise InputError(f"a guest kernel must be built first, got none in {cache()}; run `{command}` ({COST})")
     for one in every:
-        if one.release.startswith(which) or one.hash.startswith(which):
+        cut = which[-1:].isdigit() and one.release[len(which) :][:1].isdigit()  # 6.1 does not mean 6.12
+        if (one.release.startswith(which) and not cut) or one.hash.startswith(which):
             return one
     have = ", ".join(f"{one.release} ({one.hash[:12]})" for one in every)
     raise InputError(f"kernel must be one that is built ({have}), got `{which}`; run `{command}` ({COST})")
