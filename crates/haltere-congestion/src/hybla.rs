@@ -6,7 +6,7 @@
 use crate::law::{WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
-use haltere_units::{Dur, ParamError, Probe};
+use haltere_units::{Dur, ParamError, Probe, Time};
 
 haltere_units::params! {
     /// Growth does not depend on the round-trip time, for satellite paths.
@@ -79,7 +79,7 @@ impl WindowLaw for Law {
     fn observe(&mut self, ev: &AckEvent, _window: &mut Window) {
         self.sample(ev.srtt);
     }
-    fn established(&mut self, window: &mut Window, rtt: Dur) {
+    fn established(&mut self, window: &mut Window, _now: Time, rtt: Dur) {
         self.sample(rtt);
         window.set_cwnd(self.eighths / 8);
     }

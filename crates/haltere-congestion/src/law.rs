@@ -41,7 +41,7 @@ pub trait WindowLaw: Sized {
         false
     }
     /// The connection is established; the handshake measured this round-trip time.
-    fn established(&mut self, _window: &mut Window, _rtt: Dur) {}
+    fn established(&mut self, _window: &mut Window, _now: Time, _rtt: Dur) {}
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
 }
@@ -145,8 +145,8 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn wants_reduction(&self) -> bool {
         self.law.wants_reduction()
     }
-    fn on_established(&mut self, _now: Time, rtt: Dur) {
-        self.law.established(&mut self.window, rtt);
+    fn on_established(&mut self, now: Time, rtt: Dur) {
+        self.law.established(&mut self.window, now, rtt);
     }
     of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {

@@ -19,7 +19,8 @@ haltere_units::params! {
     ///
     /// Deviations: these are Linux's. The constants (7/8, 50 ms). The window is B RTT_min at the end of a recovery and
     /// not at its beginning, so B includes what a halved window delivers during the recovery. The least RTT is measured
-    /// anew after a timeout. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them:
+    /// anew after a timeout. The first sample begins with the connection, and lacks what the first acknowledgement
+    /// covers. Times are whole ticks of the kernel's clock, and a round-trip time is rounded up to them:
     /// at 250 Hz one of 40.1 ms counts as 44 ms.
     ///
     /// Known problems: a bandwidth that others share is estimated too high, so it takes more than its share from Reno
@@ -45,7 +46,8 @@ pub struct Law {
     /// After the first filter and after both, in bytes a tick.
     once: f64,
     twice: f64,
-    /// The newest round-trip time and the least one; `None`: not measured since the last reset.
+    /// The newest round-trip time, 0 until the first acknowledgement, and the least one; `None`: not measured since the
+    /// last reset.
     rtt: u64,
     least: Option<u64>,
     /// The sender is in a recovery that began with a loss.
@@ -77,6 +79,9 @@ impl WindowLaw for Law {
         let (ticks, mss) = (Ticks(params.tick), sender.mss.as_u64().max(1) as f64);
         Ok(Law { ticks, interval: ticks.floor(params.interval), mss, ..Law::default() })
     }
+    fn established(&mut self, _window: &mut Window, now: Time, _rtt: Dur) {
+        self.since = Some(self.ticks.at(now));
+    }
     fn observe(&mut self, ev: &AckEvent, _window: &mut Window) {
         let now = self.ticks.at(ev.now);
         let took = now - *self.since.get_or_insert(now);
@@ -84,8 +89,8 @@ impl WindowLaw for Law {
             self.sample(self.bytes as f64 / took as f64);
             (self.bytes, self.since) = (0, Some(now));
         }
-        self.bytes += ev.delivered.as_u64();
         if self.rtt > 0 {
+            self.bytes += ev.delivered.as_u64();
             self.least = Some(self.least.map_or(self.rtt, |least| least.min(self.rtt)));
         }
         if let Some(rtt) = ev.rtt {
@@ -126,6 +131,17 @@ mod tests {
         (0..5000).for_each(|ms| c.on_ack(&ack(ms, 1, rtt_ms, 40)));
         c.window.cwnd = 100;
         c
+    }
+
+    /// Windows of 10 and 20 segments, 80 ms apart. The first sample is over 160 ms, as 80 ms are not more than a round
+    /// trip, and lacks the first two segments.
+    #[test]
+    fn the_first_sample_begins_with_the_connection() {
+        let mut c = Westwood::new(&Params::default(), &sender(10)).unwrap();
+        c.on_established(at(0), Dur::from_ms(80));
+        (0..5).for_each(|_| c.on_ack(&ack(80, 2, 80, 10)));
+        c.on_ack(&ack(160, 2, 80, 20));
+        assert!((c.law.twice * 40.0 - 8.0 * c.law.mss).abs() < 1e-6, "{} segments", c.law.twice * 40.0 / c.law.mss);
     }
 
     /// 1000 segments/s; with 40 ms that is 40 segments.
