@@ -129,7 +129,7 @@ impl Sender {
     fn update_timers(&mut self, ack: &AckSummary) {
         let progress = ack.advanced();
         // A reordering timer set by this acknowledgement stays; an older one gives way.
-        if progress && !ack.has(TIMER_SET) {
+        if (progress || self.is_sacked_before_front(ack)) && !ack.has(TIMER_SET) {
             if self.timers.is_armed(Timer::Reordering) {
                 self.timers.disarm();
             }
@@ -138,6 +138,12 @@ impl Sender {
         if self.board.is_empty() {
             self.on_queue_empty(progress);
         }
+    }
+
+    /// It SACKs what was sent before the oldest segment was sent last. So it says nothing of that copy yet.
+    #[inline]
+    fn is_sacked_before_front(&self, ack: &AckSummary) -> bool {
+        ack.sacked_sent.is_some_and(|(first, _)| self.board.front().is_some_and(|front| first < front.sent_at))
     }
 
     fn on_queue_empty(&mut self, progress: bool) {

@@ -1,6 +1,7 @@
 //! The sender's timers: retransmission, tail loss probe, reordering, window probe. One is set at a time.
 //! Source: RFC 6298 section 5, RFC 8985 sections 6.3 and 7.2, RFC 9293 section 3.8.6.1.
-//! Deviations (Linux): a reordering timeout has two ticks of margin; timers are not rounded up to ticks.
+//! Deviations (Linux): a reordering timeout has two ticks of margin; timers are not rounded up to ticks; the
+//! retransmission timer starts again with data that are SACKed and were sent before the oldest segment was sent again.
 //! Units: ns. Cost: O(1), a timeout O(window). Known problems: none.
 
 use crate::tcp::params::TcpParams;

@@ -22,6 +22,20 @@ fn a_timeout_repeats_the_oldest_segment_with_a_window_of_one() {
 }
 
 #[test]
+fn what_was_sent_before_a_retransmission_restarts_its_timer() {
+    // Linux: what is SACKed at 250 ms left before the oldest segment did again, so it says nothing of that copy.
+    plain().established().run(
+        "0    app write 10000
+         0    >  P. 1:10001
+         100  <  .  ack 1 sack 1001:4001
+         100  >  .  1:1001
+         250  <  .  ack 1 sack 1001:5001
+         600  quiet
+         600  is timeouts 0 state Recovery",
+    );
+}
+
+#[test]
 fn timeouts_double_and_leave_the_threshold() {
     // RFC 6298 section 5.5; RFC 5681 section 3.1: the threshold falls once.
     plain().established().run(
