@@ -264,9 +264,8 @@ impl PathCorrelator for Sbd {
         self.due = now + self.params.interval;
         self.paths.iter_mut().for_each(|path| path.end_interval(&self.params));
         let known: Vec<bool> = self.paths.iter().map(|path| path.estimate(&self.params).is_some()).collect();
-        let mut relations = Relations::of_pairs(known.len(), |a, b| {
-            Relation { known: known[a] && known[b], ..Relation::default() }
-        });
+        let mut relations =
+            Relations::of_pairs(known.len(), |a, b| Relation { known: known[a] && known[b], ..Relation::default() });
         for group in self.groups() {
             for (i, &a) in group.iter().enumerate() {
                 let shared = Relation { shares: true, known: true, ..Relation::default() };
