@@ -121,4 +121,5 @@ def test_one_seed_tells_no_difference(tmp_path: Path) -> None:
     assert len(list((tmp_path / "paper" / "figures").glob("*.png"))) == 4
     # Packets are marked where the thresholds see them.
     scan = next(table for table in outcome.document.tables() if table.name == "scan")
-    assert int(scan.rows[1][scan.columns.index("marked in B")]) > 100
+    slow, fast = (int(row[scan.columns.index("marked in B")]) for row in scan.rows[1:3])
+    assert fast > 100 and slow > 0

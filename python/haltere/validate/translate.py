@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..worlds.kernel import own_discipline
 from .load import Case
 from .netem import link_of_netem
 from .scenario import Flow, Scenario, Transfer, expand_flows, expand_transfers
@@ -132,7 +133,7 @@ def _queue(s: Scenario, way: str) -> dict[str, Any]:
         return queue_of_classes(s.classes, s.rate_mbit)
     text = s.qdisc_rev if way == "rev" and s.qdisc_rev else s.qdisc
     if s.on_linux:
-        return {"kind": "kernel", "tc": text}
+        return own_discipline(text)
     queue: Queue = parse_qdisc(text, s.txqueuelen, s.mtu + ETHERNET)
     return queue.as_dict()
 

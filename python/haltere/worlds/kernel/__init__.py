@@ -1,5 +1,5 @@
 """The kernel world: real Linux in virtual time (``world``), its guest kernels (``guests``, ``build``), and ``haltere kernel`` (``command``)."""
 
-from .world import Kernel
+from .world import Kernel, own_discipline
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "own_discipline"]

@@ -49,6 +49,11 @@ def _without_inner(files: set[str]) -> list[str]:
     return kept
 
 
+def own_discipline(tc: str) -> dict[str, str]:
+    """A queue that is one of Linux's own disciplines, by the words of `tc`."""
+    return {"kind": "kernel", "tc": tc}
+
+
 @dataclass(frozen=True)
 class Kernel(World):
     """A Linux kernel as an ordinary process, whose clock moves only when nothing is left to do. One boot a run."""
