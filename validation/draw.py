@@ -28,7 +28,7 @@ from haltere import validate
 from haltere.runs.progress import Bar
 from haltere.validate import ours
 from haltere.validate.load import Case, Repetition
-from haltere.validate.scenario import expand_flows, normal
+from haltere.validate.scenario import normal
 from haltere.worlds import Kernel
 from sets import FRAME, base, bulk
 
@@ -123,13 +123,12 @@ def draw(seed: int, number: int) -> list[dict[str, Any]]:
 def measured(scenario: dict[str, Any], kept: dict[str, Any], where: Kernel) -> Case:
     """The scenario as Linux runs it. `kept` has the measures that are known, and gets the others."""
     case = Case(scenario["name"], scenario["set"], normal(scenario))
+    linux = Case(case.name, case.group, replace(case.scenario, on_linux=True))
     for seed in range(1, REPETITIONS + 1):
         name = f"{case.name}_r{seed}"
-        of = replace(case.scenario, seed=seed, on_linux=True)
-        starts = [flow.start for flow in expand_flows(of)]
         if name not in kept:
-            kept[name] = dict(ours.run(Case(case.name, case.group, of, [Repetition(seed, starts, {})]), seed, where))
-        case.repetitions.append(Repetition(seed, starts, kept[name]))
+            kept[name] = dict(ours.run(linux, seed, where))
+        case.repetitions.append(Repetition(seed, linux.starts(seed), kept[name]))
     return case
 
 
@@ -154,13 +153,8 @@ def count(scenarios: list[dict[str, Any]], out: Path, where: Kernel, jobs: int) 
     for row in outcome.rows:
         if not row.inside:
             lines.append(f"outside: {row.case}: {row.measure}: Linux {row.linux}, ours {row.ours}")
-    inside = sum(row.inside for row in outcome.rows)
-    return "\n".join(
-        [
-            *lines,
-            f"beside Linux {where.built.release}: {inside} of {len(outcome.rows)} ({100 * inside / len(outcome.rows):.1f} %)",
-        ]
-    )
+    inside, rows = sum(row.inside for row in outcome.rows), len(outcome.rows)
+    return "\n".join([*lines, f"beside Linux {where.built.release}: {inside} of {rows} ({100 * inside / rows:.1f} %)"])
 
 
 def main() -> None:
