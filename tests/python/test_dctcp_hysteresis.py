@@ -119,7 +119,7 @@ def test_one_seed_tells_no_difference(tmp_path: Path) -> None:
     assert {finding.verdict for finding in outcome.findings} <= {"not testable", "inconclusive"}
     assert outcome.document.tables()[0].name == "findings"
     assert len(list((tmp_path / "paper" / "figures").glob("*.png"))) == 4
-    # Packets are marked where the thresholds see them.
+    # Packets are marked where the thresholds see them: in the mean of two seeds, as a seed in which H1 starves has few.
+    outcome = study.reproduce(Options(quick=True, seeds=2, out=tmp_path, quiet=True))
     scan = next(table for table in outcome.document.tables() if table.name == "scan")
-    slow, fast = (int(row[scan.columns.index("marked in B")]) for row in scan.rows[1:3])
-    assert fast > 100 and slow > 0
+    assert int(scan.rows[1][scan.columns.index("marked in B")]) > 100
