@@ -168,8 +168,9 @@ impl<P: Pkt> Bearer<P> {
         self.mean_at = slot;
         self.mean
     }
-    /// Sends at most so many bytes of the queue as one block. Returns how many.
-    fn send(&mut self, room: f64, now: Time, taken: &mut Backlog, fate: &mut impl Fate<P>) -> f64 {
+    /// Sends at most so many bytes of the queue as one block. Returns how many, `None` if no packet had a part in it. A
+    /// packet without bytes has.
+    fn send(&mut self, room: f64, now: Time, taken: &mut Backlog, fate: &mut impl Fate<P>) -> Option<f64> {
         let (mut free, number) = (room, self.first + self.blocks.len() as u64);
         loop {
             if self.head.is_none() {
@@ -185,10 +186,11 @@ impl<P: Pkt> Bearer<P> {
             }
             self.sent.extend(self.head.take().map(|pkt| (number, pkt)));
         }
-        if free < room {
+        let is_used = free < room || self.sent.back().is_some_and(|(last, _)| *last == number);
+        is_used.then(|| {
             self.blocks.push_back(Block { bytes: room - free, tries: 0, again: None });
-        }
-        room - free
+            room - free
+        })
     }
     /// The block of that place was sent in that slot: it arrives, or is to be sent again.
     fn settle(&mut self, place: usize, slot: u64, error: f64, fate: &mut impl Fate<P>) {
@@ -335,10 +337,11 @@ impl<P: Pkt> Cell<P> {
         {
             let bearer = &mut self.bearers[user];
             let offered = core::mem::take(&mut bearer.offered);
-            let bytes = bearer.send(offered * share, now, &mut self.taken, fate);
+            let block = bearer.send(offered * share, now, &mut self.taken, fate);
+            let bytes = block.unwrap_or(0.0);
             share -= bytes / offered;
             bearer.mean = bearer.mean_before(slot, self.decay) + (1.0 - self.decay) * bytes;
-            if bytes > 0.0 {
+            if block.is_some() {
                 bearer.settle(bearer.blocks.len() - 1, slot, self.error, fate);
                 self.pending.push(user);
             }
@@ -467,6 +470,14 @@ mod tests {
         assert_eq!(drain(&mut q, &mut fate), [(3000, 0), (4000, 1)]);
         q.enqueue(at(7000), to(2, 2), &mut fate);
         assert_eq!(drain(&mut q, &mut fate), [(9000, 2)], "a slot that begins as the packet comes");
+    }
+    #[test]
+    fn a_packet_without_bytes_leaves_too() {
+        let (mut q, mut fate) = cell(&params(&[12.0]));
+        let empty = |id| TestPkt { len: 0, ..to(2, id) };
+        q.enqueue(at(400), empty(0), &mut fate);
+        assert_eq!(drain(&mut q, &mut fate), [(2000, 0)]);
+        assert_eq!(q.backlog(), Backlog::default());
     }
     #[test]
     fn what_a_user_leaves_of_a_slot_is_the_next_one_s() {

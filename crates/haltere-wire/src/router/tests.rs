@@ -33,6 +33,16 @@ fn an_idle_router_sleeps() {
     assert!(router.turns < 10, "{} turns for one frame", router.turns);
 }
 
+#[test]
+fn a_frame_without_bytes_passes_a_cell() {
+    let queue = || QueueParams::default_of("cell").unwrap();
+    let mut params = cable(link(0, 1, queue()), link(1, 0, queue()));
+    params.plan.framing = 0;
+    let router =
+        run_script(params, vec![vec![(Time::from_ns(1), vec![0; 14])], vec![]], Time::ZERO + Dur::from_secs(1));
+    assert_eq!(router.ports[1].sent.len(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
