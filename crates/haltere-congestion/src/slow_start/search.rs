@@ -139,6 +139,8 @@ impl Search {
             (self.bin_end_ns, self.initial_rtt) = (None, Dur::ZERO);
             return false;
         }
+        // A stack may take back what it counted as sent.
+        let sent = sent.max(self.sent[self.curr_idx % SENT_BINS]);
         for _ in 0..passed {
             let (acked, sent) = (self.acked[self.curr_idx % ACKED_BINS], self.sent[self.curr_idx % SENT_BINS]);
             self.curr_idx += 1;
@@ -253,6 +255,13 @@ mod tests {
         let (bin_ns, sent) = (35_000_000, |from: u128, to: u128| to * to - from * from);
         assert_eq!(s.prev_sent(18, 0, bin_ns), sent(8, 18));
         assert_eq!(s.prev_sent(18, bin_ns / 2, bin_ns), (sent(8, 18) + sent(7, 17)) / 2);
+    }
+
+    #[test]
+    fn what_a_stack_takes_back_counts_as_sent() {
+        let mut s = search(false);
+        bins(&mut s, 30, |_| 1000, |bin| if bin == 29 { 5000 } else { 1000 * bin });
+        assert_eq!(s.prev_sent(29, 0, 1), 9000);
     }
 
     #[test]
