@@ -107,21 +107,23 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
     }
     if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
         let rule = format!("`{kind}` with its defaults");
-        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \
-                    \"linux_6_13\"` (or linux_5_16), may stand";
+        let hint = "the kernel's takes no parameters; those that it has itself may stand: for cubic `reno_friendly = \
+                    \"linux\", hystart = \"linux_6_13\"` (or linux_5_16)";
         return Err(WireError::refused(place, "congestion", &rule, "other parameters", hint));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])
 }
 
-/// The variant of our CUBIC that is the kernel's: on the wire it is what runs.
+/// The variant of our control that is the kernel's: on the wire it is what runs.
 fn is_as_linux_has_it(control: &CongestionParams) -> bool {
-    // Its own beta is 717/1024, which it writes as 0.7.
-    let betas = [0.7, 717.0 / 1024.0];
-    betas.iter().flat_map(|&beta| ["linux_5_16", "linux_6_13"].map(|hystart| (beta, hystart))).any(|(beta, hystart)| {
-        let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": hystart, "beta": beta });
-        serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
-    })
+    // 717/1024 is its beta, which it writes as 0.7.
+    let cubic = [0.7, 717.0 / 1024.0].into_iter().flat_map(|beta| {
+        ["linux_5_16", "linux_6_13"]
+            .map(|hystart| json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": hystart, "beta": beta }))
+    });
+    // 724/1024, and 42 for 1/G over a sum of eight changes, in 1e6 / us.
+    let cdg = json!({ "kind": "cdg", "beta": 724.0 / 1024.0, "scale": "2976us" });
+    cubic.chain([cdg]).any(|linux| serde_json::from_value(linux).is_ok_and(|linux: CongestionParams| linux == *control))
 }
 
 /// The kernel's `struct tcp_info` as bytes: longer than any kernel's so far; what a kernel lacks reads as zero.
@@ -214,6 +216,20 @@ mod tests {
         let tcp = TcpParams { ack_every: 1, ..TcpParams::default() };
         let error = super::settings("traffic[0]", &tcp, false).unwrap_err().to_string();
         assert!(error.starts_with("traffic[0]: ack_every must be the default on the wire"), "{error}");
+    }
+
+    #[test]
+    fn parameters_that_the_kernel_s_control_has_itself_may_stand() {
+        let named = |control: serde_json::Value| {
+            congestion_names("traffic[0]", &serde_json::from_value(control).unwrap()).map(|[name, _]| name)
+        };
+        assert_eq!(named(json!({ "kind": "cdg", "beta": 724.0 / 1024.0, "scale": "2976us" })).unwrap(), "cdg");
+        assert_eq!(
+            named(json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13" })).unwrap(),
+            "cubic"
+        );
+        let error = named(json!({ "kind": "cdg", "beta": 0.5 })).unwrap_err().to_string();
+        assert!(error.starts_with("traffic[0]: congestion must be `cdg` with its defaults on the wire"), "{error}");
     }
 
     #[test]
