@@ -106,9 +106,9 @@ impl Offload {
         let (start, at) = (usize::from(self.start), usize::from(self.start) + usize::from(self.offset));
         let covered = bytes.get(start..).filter(|_| at + 2 <= bytes.len())?;
         // The sum of the pseudo-header stands in the field already.
-        let sum = not_zero(checksum(&[covered]));
-        let is_sctp = layout(bytes).is_some_and(|layout| layout.protocol == SCTP);
-        (!is_sctp).then(|| tagged(bytes, &[], tag, |frame, shift| put(frame, at + shift, sum)))
+        let (sum, protocol) = (checksum(&[covered]), layout(bytes).map(|layout| layout.protocol));
+        let sum = if protocol == Some(TCP) { sum } else { not_zero(sum) };
+        (protocol != Some(SCTP)).then(|| tagged(bytes, &[], tag, |frame, shift| put(frame, at + shift, sum)))
     }
 }
 

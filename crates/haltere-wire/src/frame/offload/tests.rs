@@ -100,6 +100,22 @@ fn a_tag_taken_out_goes_into_each_packet() {
     }
 }
 
+/// For TCP a sum of zero is written as zero; UDP has another form of it, as zero means that there is none.
+#[test]
+fn a_sum_of_zero_is_zero_for_tcp_alone() {
+    let written = |protocol, at: usize, mut payload: Vec<u8>| {
+        // What is in the field makes the sum of everything zero.
+        payload[at..at + 2].fill(0);
+        let rest = checksum(&[&payload]);
+        payload[at..at + 2].copy_from_slice(&rest.to_be_bytes());
+        let header = header(NEEDS_CHECKSUM, 0, 0, 34, at as u16);
+        let frames = finished(header, &frame4(&payload, protocol), None).unwrap();
+        be16(frames[0].bytes(), 34 + at).unwrap()
+    };
+    assert_eq!(written(TCP, 16, segment(100, 0x10)), 0);
+    assert_eq!(written(UDP, 6, udp(5, 6, 100)), 0xffff);
+}
+
 #[test]
 fn an_unfinished_checksum_is_finished_and_nothing_else_changed() {
     let mut bytes = frame4(&segment(101, 0x18), 6);
