@@ -33,8 +33,8 @@ const PATIENCE_CPU_S: f64 = 120.0;
 const PATIENCE: &str = "HALTERE_KERNEL_PATIENCE";
 /// The guest's root folder, written alike in every run: Linux 6.12 takes no relative path.
 const ROOT: &str = "hostfs=/proc/self/cwd/root";
-/// Where the kernel keeps its memory, its number and its sockets, in the private folder.
-const WORK: &str = "./work/";
+/// The part of the private folder where the kernel keeps its memory, its number and its sockets.
+const WORK: &str = "work";
 /// Read by every program: the kernel is linked with the host's libraries, and reads these of its own process.
 #[rustfmt::skip]
 const HOST_FILES: [&str; 9] = [
@@ -166,7 +166,7 @@ impl Folder {
     }
     fn fill(&self, kernel: &Kernel, request: &Request) -> Result<(), BootError> {
         let root = self.path.join("root");
-        for name in ["root/proc", "root/sys", "root/dev", "root/tmp", "root/out", "root/host", "work"] {
+        for name in ["root/proc", "root/sys", "root/dev", "root/tmp", "root/out", "root/host", WORK] {
             fs::create_dir_all(self.path.join(name)).map_err(os("making a folder for the guest"))?;
         }
         // No link: what the guest might do to its file, it must not do to the one that every run has.
@@ -180,7 +180,7 @@ impl Folder {
         let mut readable: Vec<PathBuf> = HOST_FILES.iter().map(PathBuf::from).collect();
         readable.extend([vmlinux.to_path_buf(), inside("root")]);
         readable.extend(host_files.iter().map(PathBuf::from));
-        Rules { readable, writable: vec![inside("root/out"), inside("work"), "/dev/null".into()] }
+        Rules { readable, writable: vec![inside("root/out"), inside(WORK), "/dev/null".into()] }
     }
 }
 
@@ -213,9 +213,10 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path, rules: &Rule
     std::os::unix::process::CommandExt::arg0(&mut command, "linux");
     command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", ROOT, "rw"]);
     command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet"]);
-    command.args(["umid=guest", &format!("uml_dir={WORK}")]);
+    let work = format!("./{WORK}/");
+    command.args(["umid=guest", &format!("uml_dir={work}")]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
-    command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", WORK).current_dir(folder);
+    command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", work).current_dir(folder);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
     sys::confine(&mut command, rules).map_err(os("confining the guest"))?;
     command.spawn().map_err(os(format!("starting {}", vmlinux.display())))
