@@ -337,11 +337,10 @@ impl<P: Pkt> Cell<P> {
         {
             let bearer = &mut self.bearers[user];
             let offered = core::mem::take(&mut bearer.offered);
-            let block = bearer.send(offered * share, now, &mut self.taken, fate);
-            let bytes = block.unwrap_or(0.0);
-            share -= bytes / offered;
-            bearer.mean = bearer.mean_before(slot, self.decay) + (1.0 - self.decay) * bytes;
-            if block.is_some() {
+            // A queue may drop all that it has, and give nothing.
+            if let Some(bytes) = bearer.send(offered * share, now, &mut self.taken, fate) {
+                share -= bytes / offered;
+                bearer.mean = bearer.mean_before(slot, self.decay) + (1.0 - self.decay) * bytes;
                 bearer.settle(bearer.blocks.len() - 1, slot, self.error, fate);
                 self.pending.push(user);
             }
