@@ -113,7 +113,8 @@ pub struct TcpParams {
     pub syn_retries: u32,
     /// Retransmission timeouts in a row before giving up. Default 15 (Linux's `tcp_retries2`).
     pub max_retries: u32,
-    /// Granularity of the kernel's timers, which RACK and TLP add twice as a margin. Default 4ms (HZ = 250).
+    /// Granularity of the kernel's timers, which RACK and TLP add twice as a margin. An adaptive delay of
+    /// acknowledgements ends with a tick. Default 4ms (HZ = 250).
     pub tick: Dur,
 
     /// Low bits of the initial sequence number that are zero, so that routers can read the offset in the stream (RuN2C;
@@ -157,7 +158,8 @@ pub struct TcpParams {
     /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this).
     /// 0: none is delayed.
     pub delayed_ack: Dur,
-    /// Least delay of an acknowledgement. Default 40ms (Linux). Set it to `delayed_ack` for a fixed delay.
+    /// Least delay of an acknowledgement. Default 40ms (Linux), which lasts to the end of a `tick`. Set it to
+    /// `delayed_ack` for a fixed delay, which is exact.
     pub delayed_ack_min: Dur,
     /// Full segments that bring an acknowledgement at once. Default 2 (RFC 5681).
     pub ack_every: u32,

@@ -5,7 +5,9 @@
 //! FIN is delayed as data is unless our side has closed. While data waits out of order the first three acknowledgements
 //! go at once, later ones are merged for up to a millisecond.
 //! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is
-//! filled, when the mark changes (DCTCP); else a timer runs.
+//! filled, when the mark changes (DCTCP); else a timer runs. As Linux's it counts ticks of the host's clock, and ends
+//! with the tick after its last: 40 ms take 40 to 44 with ticks of 4 ms. Gaps between segments are counted in ticks,
+//! too. A fixed delay, and one that is not of whole ticks, are exact.
 //! Units: stream offsets, ns. Cost: O(1). Known problems: none.
 
 use super::{Arrival, Receiver};
@@ -31,6 +33,8 @@ pub(crate) struct AckSchedule {
     last_data: Time,
     /// Linux's `ato`, the delay: none before the first segment.
     delay: Option<PosDur>,
+    /// The unit of all delays, in ns.
+    tick: u32,
     delay_min: Dur,
     delay_max: Dur,
     sack_delay: Dur,
@@ -55,13 +59,16 @@ pub(crate) struct AckSchedule {
 
 impl AckSchedule {
     pub(crate) fn new(p: &TcpParams) -> AckSchedule {
+        let delay_min = p.delayed_ack_min.min(p.delayed_ack);
+        let whole = delay_min < p.delayed_ack && delay_min.as_ns().is_multiple_of(p.tick.as_ns());
         AckSchedule {
             acked_up_to: Offset::FIRST,
             delayed_until: Deadline::NONE,
             merged_until: Deadline::NONE,
             last_data: Time::ZERO,
             delay: None,
-            delay_min: p.delayed_ack_min.min(p.delayed_ack),
+            tick: if whole { p.tick.as_ns() as u32 } else { 1 },
+            delay_min,
             delay_max: p.delayed_ack,
             sack_delay: p.sack_delay,
             quick: 0,
@@ -147,7 +154,7 @@ impl AckSchedule {
             if self.ping_pong < PING_PONG {
                 // The delay was longer than the gap. Linux: double it.
                 let doubled = or_zero(self.delay) * 2;
-                self.delay = PosDur::new(doubled.min(rto).max(self.delay_min));
+                self.delay = PosDur::new(self.whole(doubled.min(rto)).max(self.delay_min));
             } else {
                 self.ping_pong = 0;
                 self.delay = PosDur::new(self.delay_min);
@@ -190,13 +197,28 @@ impl AckSchedule {
     /// Data of ours goes out: a conversation, if it answers at once.
     #[inline]
     pub(crate) fn on_data_sent(&mut self, now: Time) {
-        if self.delay.is_some_and(|delay| now.since(self.last_data) < delay.dur()) {
+        if self.delay.is_some_and(|delay| self.gap(now) < delay.dur()) {
             self.ping_pong = (self.ping_pong + 1).min(PING_PONG);
         }
     }
     #[inline]
     fn reset_delay(&mut self) {
         self.delay = Some(PosDur::at_least_1ns(self.delay_min));
+    }
+    /// The ticks that have passed.
+    #[inline]
+    fn ticks(&self, at: Time) -> u64 {
+        at.as_ns() / u64::from(self.tick)
+    }
+    /// As much of it as is whole ticks.
+    #[inline]
+    fn whole(&self, span: Dur) -> Dur {
+        Dur::from_ns(span.as_ns() - span.as_ns() % u64::from(self.tick))
+    }
+    /// The time since data last arrived in order.
+    #[inline]
+    fn gap(&self, now: Time) -> Dur {
+        Dur::from_ns((self.ticks(now) - self.ticks(self.last_data)) * u64::from(self.tick))
     }
     #[inline]
     fn arm_delayed(&mut self, now: Time, srtt: Option<PosDur>) {
@@ -205,7 +227,13 @@ impl AckSchedule {
             let most = srtt.map_or(self.delay_max, |srtt| self.delay_max.min(srtt.dur().max(self.delay_min)));
             wait = wait.min(most);
         }
-        self.delayed_until = self.delayed_until.earliest(Deadline::at(now + wait));
+        let until = if self.tick == 1 {
+            now + wait
+        } else {
+            let tick = u64::from(self.tick);
+            Time::from_ns((self.ticks(now) + wait.as_ns().div_ceil(tick) + 1) * tick)
+        };
+        self.delayed_until = self.delayed_until.earliest(Deadline::at(until));
     }
 }
 
@@ -215,17 +243,17 @@ impl Receiver {
     pub(crate) fn measure_gap(&mut self, now: Time, rto: Dur) {
         let acks = &mut self.acks;
         acks.scheduled = true;
-        let gap = now.since(acks.last_data);
+        let gap = acks.gap(now);
         acks.last_data = now;
         match acks.delay.map(PosDur::dur) {
             None => {
                 acks.reset_delay();
                 self.allow_quick(self.acks.quick_max);
             }
-            Some(delay) if gap <= acks.delay_min / 2 => {
-                acks.delay = Some(PosDur::at_least_1ns(delay / 2 + acks.delay_min / 2));
+            Some(delay) if gap <= acks.whole(acks.delay_min / 2) => {
+                acks.delay = Some(PosDur::at_least_1ns(acks.whole(delay / 2) + acks.whole(acks.delay_min / 2)));
             }
-            Some(delay) if gap < delay => acks.delay = PosDur::new((delay / 2 + gap).min(rto)),
+            Some(delay) if gap < delay => acks.delay = PosDur::new((acks.whole(delay / 2) + gap).min(rto)),
             Some(_) if gap > rto => self.allow_quick(self.acks.quick_max), // the sender has restarted
             Some(_) => {}
         }
@@ -307,5 +335,52 @@ impl Receiver {
                 acks.reset_delay();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Dur::from_us(us)
+    }
+    /// When a segment that arrives then is acknowledged.
+    fn acknowledged(p: &TcpParams, arrives: Time) -> Time {
+        let mut acks = AckSchedule::new(p);
+        acks.reset_delay();
+        acks.arm_delayed(arrives, None);
+        acks.next_timeout().time().expect("the timer runs")
+    }
+
+    /// Ten ticks, and the rest of the eleventh.
+    #[test]
+    fn the_timer_ends_with_a_tick() {
+        let p = TcpParams::default();
+        assert_eq!(acknowledged(&p, us(0)), us(44_000));
+        assert_eq!(acknowledged(&p, us(3_999)), us(44_000));
+        assert_eq!(acknowledged(&p, us(4_000)), us(48_000));
+    }
+
+    #[test]
+    fn without_ticks_fixed_or_below_one_the_delay_is_exact() {
+        let exact = TcpParams { tick: Dur::ZERO, ..TcpParams::default() };
+        assert_eq!(acknowledged(&exact, us(3_999)), us(43_999));
+        let short =
+            TcpParams { delayed_ack: Dur::from_ms(1), delayed_ack_min: Dur::from_ms(1), ..TcpParams::default() };
+        assert_eq!(acknowledged(&short, us(3_999)), us(4_999));
+        let fixed = TcpParams { delayed_ack: Dur::from_ms(40), ..TcpParams::default() };
+        assert_eq!(acknowledged(&fixed, us(3_999)), us(43_999));
+    }
+
+    /// A segment that follows a delayed acknowledgement comes ten or eleven ticks after the one before: not sooner
+    /// than the delay, which stays.
+    #[test]
+    fn gaps_are_counted_in_ticks() {
+        let p = TcpParams::default();
+        let mut acks = AckSchedule::new(&p);
+        acks.last_data = us(3_900);
+        assert_eq!(acks.gap(us(43_800)), Dur::from_ms(40), "39.9 ms are ten ticks");
+        assert_eq!(acks.gap(us(44_100)), Dur::from_ms(44));
     }
 }

@@ -230,8 +230,7 @@ impl Sender {
         if out <= self.cwnd && out + self.may_leave_soon(now).min(mss) <= self.cwnd {
             self.buffer.tune((self.cwnd / mss).max(u64::from(self.detection.reordering()) + 1));
         }
-        let runs = self.sack.runs();
-        self.buffer.set_merged(u64::from(self.board.sacked().segments.saturating_sub(runs)));
+        self.buffer.set_merged(u64::from(self.board.joined()));
         if self.buffer.wakes_writer() {
             self.note_starvation(now);
             self.buffer.refill(self.window.largest());

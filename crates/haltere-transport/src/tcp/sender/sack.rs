@@ -39,11 +39,6 @@ impl Sack {
     pub(crate) fn highest(&self) -> Offset {
         self.highest
     }
-    /// Runs of SACKed segments, as far as the last acknowledgement reports them; without SACK no end of them.
-    #[inline]
-    pub(crate) fn runs(&self) -> u32 {
-        if self.enabled { self.known.iter().filter(|block| !block.is_empty()).count() as u32 } else { u32::MAX }
-    }
     /// Segments that the peer reported as received twice.
     pub(crate) fn duplicates(&self) -> u64 {
         u64::from(self.duplicates)

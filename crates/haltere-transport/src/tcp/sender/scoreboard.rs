@@ -148,6 +148,8 @@ pub(crate) struct Scoreboard {
     chained: u32,
     /// No segment numbered before this is lost and waiting for its retransmission.
     rtx_from: u32,
+    /// SACKed segments whose predecessor is SACKed, too.
+    joined: u32,
     out: u64,
     sacked: Tally,
     lost: Tally,
@@ -168,6 +170,11 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn sacked(&self) -> Tally {
         self.sacked
+    }
+    /// SACKed segments that follow a SACKed one.
+    #[inline]
+    pub(crate) fn joined(&self) -> u32 {
+        self.joined
     }
     #[inline]
     pub(crate) fn lost(&self) -> Tally {
@@ -245,6 +252,7 @@ impl Scoreboard {
         }
         self.out -= u64::from(front.len());
         if front.has(SACKED | LOST | RETRANS) {
+            self.joined -= u32::from(front.has(SACKED) && self.is_sacked(1));
             self.forget(&front);
         }
         if self.rtx_from == self.base {
@@ -257,6 +265,10 @@ impl Scoreboard {
             self.ring.shrink_to((self.ring.capacity() / 4).max(STEP));
         }
         Some(front)
+    }
+
+    fn is_sacked(&self, index: usize) -> bool {
+        self.ring.get(index).is_some_and(|sent| sent.has(SACKED))
     }
 
     fn forget(&mut self, sent: &Sent) {
@@ -326,6 +338,7 @@ impl Scoreboard {
             self.retrans.sub(len);
         }
         self.sacked.add(len);
+        self.joined += u32::from(index > 0 && self.is_sacked(index - 1)) + u32::from(self.is_sacked(index + 1));
         if flags & CHAINED != 0 {
             self.unchain(index);
         }
@@ -388,6 +401,7 @@ impl Scoreboard {
             }
         }
         self.sacked = Tally::default();
+        self.joined = 0;
     }
 
     /// Without SACK: so many segments of `mss` bytes have left the network, say the duplicate acknowledgements.
@@ -534,5 +548,37 @@ impl Scoreboard {
 
     pub(crate) fn heap(&self) -> usize {
         self.ring.capacity() * size_of::<Sent>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments of 1000 bytes.
+    fn ten() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        (0..10).for_each(|i| board.push(Sent::new(Offset::new(1 + 1000 * i), 1000, Time::from_ns(i), 0)));
+        board
+    }
+
+    /// Linux joins SACKed neighbours in one packet buffer. With every second segment lost there are none.
+    #[test]
+    fn sacked_segments_that_follow_a_sacked_one_are_counted() {
+        let mut board = ten();
+        for index in [1, 3, 5, 7] {
+            assert!(board.sack(index));
+        }
+        assert_eq!(board.joined(), 0);
+        assert!(board.sack(4), "it joins two");
+        assert!(board.sack(8));
+        assert!(!board.sack(8), "known");
+        assert_eq!(board.joined(), 3);
+        while board.pop_acked(Offset::new(4001)).is_some() {}
+        assert_eq!(board.joined(), 2, "4 and 5, 7 and 8 are left");
+        while board.pop_acked(Offset::new(6001)).is_some() {}
+        assert_eq!(board.joined(), 1);
+        board.renege();
+        assert_eq!(board.joined(), 0);
     }
 }

@@ -123,7 +123,7 @@ fn a_mark_of_the_syn_is_reported_once_and_not_counted() {
          0    >  S.WA 0:0
          100  <  .W ack 1
          110  <  .EA 1:501 ack 1 [not-ect]
-         150  >  .EA ack 501                 # 5",
+         152  >  .EA ack 501                 # 5",
     );
     client().run(
         "0    app open

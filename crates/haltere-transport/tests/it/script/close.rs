@@ -54,7 +54,7 @@ fn a_lost_fin_is_sent_again() {
 }
 
 #[test]
-fn the_peers_fin_after_data_is_acknowledged_after_40_ms() {
+fn the_peers_fin_after_data_is_acknowledged_after_40_to_44_ms() {
     // Linux 6.1: a bare FIN is no reason for haste; the acknowledgement is delayed.
     Script::new(Role::Server, "reno", |tcp| tcp.quick_acks = 0).established().run(
         "0    <  .  1:1001 ack 1
@@ -62,7 +62,7 @@ fn the_peers_fin_after_data_is_acknowledged_after_40_ms() {
          1    >  .  ack 2001
          10   <  F. 2001:2001 ack 1
          10   is peer_closed true
-         50   >  .  ack 2002",
+         52   >  .  ack 2002",
     );
 }
 
@@ -89,7 +89,7 @@ fn data_is_still_sent_after_the_peers_fin() {
          5    >  .  10001:10001 ack 1001
          10   <  F. 1001:1001 ack 1
          10   is peer_closed true
-         50   >  .  10001:10001 ack 1002
+         52   >  .  10001:10001 ack 1002
          100  <  .  1002:1002 ack 10001
          100  >  .  10001:30001 ack 1002",
     );

@@ -137,7 +137,7 @@ fn the_first_mark_is_echoed_at_once_without_quick_acknowledgements() {
         "0    <  .  1:1001 ack 1 [ce]
          0    >  .E ack 1001
          1    <  .  1001:2001 ack 1 [ce]
-         41   >  .E ack 2001",
+         44   >  .E ack 2001",
     );
 }
 
