@@ -80,6 +80,13 @@ print(struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))[3])"""
     tables = run(tmp_path, [*python(client), "{to}"], server=python(server), ready={"port": 7})
     assert output(tables) == f"{2 * 10 * 2304}\n"
 
+@needs_python
+def test_a_script_is_run_by_the_interpreter_that_it_names(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/usr/bin/python3\nprint(2**70)\n")
+    script.chmod(0o755)
+    assert output(run(tmp_path, [str(script)])) == f"{2**70}\n"
+
 
 SEES = """
 echo $HOME; id -u; ls /dev/shm /tmp; cat /etc/hosts
