@@ -70,6 +70,7 @@ def test_an_unmodified_program_gives_the_same_bytes_alone_and_beside_another_gue
     part = 0.8 if program.name == "aioquic" else 0.98
     assert programs.goodput(experiment) > part * programs.goodput(programs.own())
 
+
 @needs_python
 def test_a_segment_takes_the_memory_that_the_simulator_counts(tmp_path: Path) -> None:
     """A fresh send buffer has room for two windows of ten segments, of 2304 B each (`header_room`)."""
@@ -79,6 +80,7 @@ s = socket.create_connection((sys.argv[1], 7))
 print(struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))[3])"""
     tables = run(tmp_path, [*python(client), "{to}"], server=python(server), ready={"port": 7})
     assert output(tables) == f"{2 * 10 * 2304}\n"
+
 
 @needs_python
 def test_a_script_is_run_by_the_interpreter_that_it_names(tmp_path: Path) -> None:
