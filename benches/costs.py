@@ -95,7 +95,7 @@ def _table(costs: dict[str, dict[str, float]], first: str, beside: str, unit: st
 SET_UPS = {
     "queues": "- **Queues:** 16 flows keep 32 packets in the queue, each packet is enqueued and dequeued at 1 Gbit/s, and none is dropped. A packet"
     " has 64 bytes of state. The figure includes the program around the discipline, which is most of that of `drop_tail`.",
-    "controls": "- **Controls:** an acknowledgement of two segments, with a loss each 2000th. Window and pacing rate are asked after each.",
+    "controls": "- **Controls:** an acknowledgement of two segments, with a loss each 2000th. Window and pacing rate are read after each acknowledgement.",
 }
 
 
