@@ -76,8 +76,9 @@ def test_a_segment_takes_the_memory_that_the_simulator_counts(tmp_path: Path) ->
     """A fresh send buffer has room for two windows of ten segments, of 2304 B each (`header_room`)."""
     server = "import socket; s = socket.create_server(('', 7)); s.accept()[0].recv(1)"
     client = """import socket, struct, sys
+SO_MEMINFO, SNDBUF = 55, 3
 s = socket.create_connection((sys.argv[1], 7))
-print(struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))[3])"""
+print(struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 36))[SNDBUF])"""
     tables = run(tmp_path, [*python(client), "{to}"], server=python(server), ready={"port": 7})
     assert output(tables) == f"{2 * 10 * 2304}\n"
 

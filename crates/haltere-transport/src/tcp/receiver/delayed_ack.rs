@@ -31,11 +31,11 @@ pub(crate) struct AckSchedule {
     /// A merged one does (Linux's compression of SACKs).
     merged_until: Deadline,
     last_data: Time,
-    /// Linux's `ato`, the delay: none before the first segment.
-    delay: Option<PosDur>,
-    /// The unit of all delays, in ns.
+    /// In ns, 0: the timer is exact. Delays are counted in ticks, or in ns.
     tick: u32,
-    delay_min: Dur,
+    /// Linux's `ato`, the delay: 0 before the first segment.
+    delay: u64,
+    delay_min: u64,
     delay_max: Dur,
     sack_delay: Dur,
     /// Quick acknowledgements left, and at most.
@@ -61,14 +61,15 @@ impl AckSchedule {
     pub(crate) fn new(p: &TcpParams) -> AckSchedule {
         let delay_min = p.delayed_ack_min.min(p.delayed_ack);
         let whole = delay_min < p.delayed_ack && delay_min.as_ns().is_multiple_of(p.tick.as_ns());
+        let tick = if whole && !delay_min.is_zero() { p.tick.as_ns() as u32 } else { 0 };
         AckSchedule {
             acked_up_to: Offset::FIRST,
             delayed_until: Deadline::NONE,
             merged_until: Deadline::NONE,
             last_data: Time::ZERO,
-            delay: None,
-            tick: if whole { p.tick.as_ns() as u32 } else { 1 },
-            delay_min,
+            tick,
+            delay: 0,
+            delay_min: (delay_min.as_ns() / u64::from(tick.max(1))).max(1),
             delay_max: p.delayed_ack,
             sack_delay: p.sack_delay,
             quick: 0,
@@ -153,11 +154,10 @@ impl AckSchedule {
         if self.delayed_until.take_due(now) {
             if self.ping_pong < PING_PONG {
                 // The delay was longer than the gap. Linux: double it.
-                let doubled = or_zero(self.delay) * 2;
-                self.delay = PosDur::new(self.whole(doubled.min(rto)).max(self.delay_min));
+                self.delay = (2 * self.delay).min(rto.as_ns() / self.unit()).max(self.delay_min);
             } else {
                 self.ping_pong = 0;
-                self.delay = PosDur::new(self.delay_min);
+                self.delay = self.delay_min;
             }
             self.due = true;
         }
@@ -197,42 +197,51 @@ impl AckSchedule {
     /// Data of ours goes out: a conversation, if it answers at once.
     #[inline]
     pub(crate) fn on_data_sent(&mut self, now: Time) {
-        if self.delay.is_some_and(|delay| self.gap(now) < delay.dur()) {
+        if self.gap(now) < self.delay {
             self.ping_pong = (self.ping_pong + 1).min(PING_PONG);
         }
     }
+    /// The unit of delays, in ns.
     #[inline]
-    fn reset_delay(&mut self) {
-        self.delay = Some(PosDur::at_least_1ns(self.delay_min));
+    fn unit(&self) -> u64 {
+        self.tick.max(1).into()
     }
-    /// The ticks that have passed.
+    /// The units that have passed.
     #[inline]
-    fn ticks(&self, at: Time) -> u64 {
-        at.as_ns() / u64::from(self.tick)
-    }
-    /// As much of it as is whole ticks.
-    #[inline]
-    fn whole(&self, span: Dur) -> Dur {
-        Dur::from_ns(span.as_ns() - span.as_ns() % u64::from(self.tick))
+    fn clock(&self, at: Time) -> u64 {
+        at.as_ns() / self.unit()
     }
     /// The time since data last arrived in order.
     #[inline]
-    fn gap(&self, now: Time) -> Dur {
-        Dur::from_ns((self.ticks(now) - self.ticks(self.last_data)) * u64::from(self.tick))
+    fn gap(&self, now: Time) -> u64 {
+        self.clock(now) - self.clock(self.last_data)
+    }
+    /// A segment in order came: the delay follows the gap. True if it is the first, or the sender has restarted.
+    #[inline]
+    fn adapt(&mut self, now: Time, rto: Dur) -> bool {
+        let gap = self.gap(now);
+        (self.scheduled, self.last_data) = (true, now);
+        if self.delay == 0 {
+            self.delay = self.delay_min;
+            return true;
+        }
+        if gap <= self.delay_min / 2 {
+            self.delay = (self.delay / 2 + self.delay_min / 2).max(self.delay_min);
+        } else if gap < self.delay {
+            self.delay = (self.delay / 2 + gap).min(rto.as_ns() / self.unit());
+        } else {
+            return gap > rto.as_ns() / self.unit();
+        }
+        false
     }
     #[inline]
     fn arm_delayed(&mut self, now: Time, srtt: Option<PosDur>) {
-        let mut wait = or_zero(self.delay);
+        let mut wait = self.delay;
         if wait > self.delay_min {
-            let most = srtt.map_or(self.delay_max, |srtt| self.delay_max.min(srtt.dur().max(self.delay_min)));
-            wait = wait.min(most);
+            let most = srtt.map_or(self.delay_max, |srtt| self.delay_max.min(srtt.dur()));
+            wait = wait.min(most.as_ns().div_ceil(self.unit()).max(self.delay_min));
         }
-        let until = if self.tick == 1 {
-            now + wait
-        } else {
-            let tick = u64::from(self.tick);
-            Time::from_ns((self.ticks(now) + wait.as_ns().div_ceil(tick) + 1) * tick)
-        };
+        let until = Time::from_ns((self.clock(now) + wait) * self.unit() + u64::from(self.tick));
         self.delayed_until = self.delayed_until.earliest(Deadline::at(until));
     }
 }
@@ -241,21 +250,8 @@ impl Receiver {
     /// Bookkeeping of every segment that is taken in order: the gap since the last one.
     #[inline]
     pub(crate) fn measure_gap(&mut self, now: Time, rto: Dur) {
-        let acks = &mut self.acks;
-        acks.scheduled = true;
-        let gap = acks.gap(now);
-        acks.last_data = now;
-        match acks.delay.map(PosDur::dur) {
-            None => {
-                acks.reset_delay();
-                self.allow_quick(self.acks.quick_max);
-            }
-            Some(delay) if gap <= acks.whole(acks.delay_min / 2) => {
-                acks.delay = Some(PosDur::at_least_1ns(acks.whole(delay / 2) + acks.whole(acks.delay_min / 2)));
-            }
-            Some(delay) if gap < delay => acks.delay = PosDur::new((acks.whole(delay / 2) + gap).min(rto)),
-            Some(_) if gap > rto => self.allow_quick(self.acks.quick_max), // the sender has restarted
-            Some(_) => {}
+        if self.acks.adapt(now, rto) {
+            self.allow_quick(self.acks.quick_max);
         }
     }
 
@@ -271,7 +267,7 @@ impl Receiver {
         if self.acks.quick_max > 0 {
             self.allow_quick(most.min(self.acks.quick_max));
             self.acks.ping_pong = 0;
-            self.acks.reset_delay();
+            self.acks.delay = self.acks.delay_min;
         }
     }
 
@@ -332,7 +328,7 @@ impl Receiver {
         if acks.quick > 0 {
             acks.quick -= 1;
             if acks.quick == 0 {
-                acks.reset_delay();
+                acks.delay = acks.delay_min;
             }
         }
     }
@@ -348,7 +344,7 @@ mod tests {
     /// When a segment that arrives then is acknowledged.
     fn acknowledged(p: &TcpParams, arrives: Time) -> Time {
         let mut acks = AckSchedule::new(p);
-        acks.reset_delay();
+        acks.delay = acks.delay_min;
         acks.arm_delayed(arrives, None);
         acks.next_timeout().time().expect("the timer runs")
     }
@@ -366,9 +362,10 @@ mod tests {
     fn without_ticks_fixed_or_below_one_the_delay_is_exact() {
         let exact = TcpParams { tick: Dur::ZERO, ..TcpParams::default() };
         assert_eq!(acknowledged(&exact, us(3_999)), us(43_999));
-        let short =
-            TcpParams { delayed_ack: Dur::from_ms(1), delayed_ack_min: Dur::from_ms(1), ..TcpParams::default() };
-        assert_eq!(acknowledged(&short, us(3_999)), us(4_999));
+        for (least, ns) in [(Dur::from_ms(1), 4_999_000), (Dur::from_ms(41), 44_999_000), (Dur::ZERO, 3_999_001)] {
+            let p = TcpParams { delayed_ack_min: least, ..TcpParams::default() };
+            assert_eq!(acknowledged(&p, us(3_999)), Time::from_ns(ns));
+        }
         let fixed = TcpParams { delayed_ack: Dur::from_ms(40), ..TcpParams::default() };
         assert_eq!(acknowledged(&fixed, us(3_999)), us(43_999));
     }
@@ -380,7 +377,20 @@ mod tests {
         let p = TcpParams::default();
         let mut acks = AckSchedule::new(&p);
         acks.last_data = us(3_900);
-        assert_eq!(acks.gap(us(43_800)), Dur::from_ms(40), "39.9 ms are ten ticks");
-        assert_eq!(acks.gap(us(44_100)), Dur::from_ms(44));
+        assert_eq!(acks.gap(us(43_800)), 10, "39.9 ms");
+        assert_eq!(acks.gap(us(44_100)), 11);
+    }
+
+    /// Five ticks are halved to two: twice that would be less than the least delay.
+    #[test]
+    fn segments_without_gaps_bring_the_least_delay() {
+        let p = TcpParams { delayed_ack_min: Dur::from_ms(20), ..TcpParams::default() };
+        let mut acks = AckSchedule::new(&p);
+        assert!(acks.adapt(us(0), Dur::from_ms(200)), "the first");
+        acks.delay = 40;
+        for expected in [22, 13, 8, 6, 5, 5] {
+            assert!(!acks.adapt(us(0), Dur::from_ms(200)));
+            assert_eq!(acks.delay, expected);
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! It grows if the window is not full after a segment or all that was written has left, and never shrinks. A segment
 //! begins if the buffer is not full, so the last one may exceed it. A writer that waits is woken once half as much is
 //! free as is taken. Neighbours that were SACKed become one packet buffer, which frees what the others take beside
-//! their payload; of segments between losses, none are neighbours. A fixed buffer counts payload alone.
+//! their payload. A segment between two losses has no such neighbour. A fixed buffer counts payload alone.
 //! Units: bytes. Cost: O(1). Known problems: none.
 
 use crate::tcp::params::{Offload, TcpParams};
