@@ -181,7 +181,8 @@ def with_linux(study: str, out: Path, *options: str) -> Path:
         "tables": {
             one["name"]: {"columns": one["columns"], "rows": one["rows"]}
             for one in output["tables"]
-            if one["name"] in drawn and any(cell.startswith(OF_LINUX) for cell in (*one["columns"], one["rows"][0][0]))
+            if one["name"] in drawn
+            and any(cell.startswith(OF_LINUX) for cell in (*one["columns"], *(row[0] for row in one["rows"][:1])))
         },
     }
     (home / WITH_LINUX).write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")

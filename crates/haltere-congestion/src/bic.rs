@@ -3,7 +3,7 @@
 //! slowly; above W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
-use crate::law::{WindowLaw, Windowed};
+use crate::law::{Openness, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{ParamError, Probe, Time};
@@ -38,9 +38,8 @@ haltere_units::params! {
 const DIVISOR: u64 = 4;
 /// While W_max is unknown: at least one segment for so many acknowledged (Linux).
 const UNKNOWN_PACE: u64 = 20;
-/// The first value of the average number of segments of an acknowledgement, and how many it is taken over (Linux).
-const ACK_RATIO: f64 = 2.0;
-const ACK_RATIO_OVER: f64 = 16.0;
+/// The first average of the segments of an acknowledgement, in sixteenths (Linux).
+const ACK_RATIO: u64 = 2 << 4;
 
 /// How BIC changes the window.
 #[derive(Debug, Clone)]
@@ -48,8 +47,10 @@ pub struct Law {
     params: Params,
     /// The window at the last loss; zero: not known.
     w_max: u64,
-    /// Segments that an acknowledgement covers, on average.
-    ack_ratio: f64,
+    /// Segments that an acknowledgement covers, on average, in sixteenths. Linux's arithmetic is whole: from 2 segments
+    /// on, acknowledgements of one segment lower it to 31/16 and no further.
+    ack_ratio: u64,
+    openness: Openness,
 }
 
 /// BIC for one sender.
@@ -76,7 +77,7 @@ impl Law {
             }
         };
         let pace = if self.w_max == 0 { pace.min(UNKNOWN_PACE) } else { pace };
-        ((pace as f64 / self.ack_ratio) as u64).max(1)
+        ((pace << 4) / self.ack_ratio.max(1)).max(1)
     }
 }
 
@@ -84,10 +85,14 @@ impl WindowLaw for Law {
     type Params = Params;
     fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
         params.check()?;
-        Ok(Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO })
+        Ok(Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO, openness: Openness::default() })
+    }
+    fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
+        if self.openness.take(ev) {
+            self.ack_ratio = self.ack_ratio + window.segments_in(ev.acked) - (self.ack_ratio >> 4);
+        }
     }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        self.ack_ratio += (acked as f64 - self.ack_ratio) / ACK_RATIO_OVER;
         window.additive_increase(self.pace(window.cwnd), acked);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
@@ -108,11 +113,11 @@ impl WindowLaw for Law {
 mod tests {
     use super::*;
     use crate::CongestionControl;
-    use crate::law::testing::{loss, sender};
+    use crate::law::testing::{ack, loss, sender};
 
     fn bic(cwnd: u64, w_max: u64) -> Bic {
         let mut c = Bic::new(&Params::default(), &sender(10)).unwrap().avoiding(cwnd);
-        (c.law.w_max, c.law.ack_ratio) = (w_max, 1.0);
+        (c.law.w_max, c.law.ack_ratio) = (w_max, 1 << 4);
         c
     }
 
@@ -137,9 +142,23 @@ mod tests {
     #[test]
     fn delayed_acknowledgements_double_the_growth() {
         let mut c = bic(100, 140);
-        (0..200).for_each(|_| c.law.avoid(&crate::law::testing::ack(0, 2, 100, 100), &mut Window::new(&sender(10)), 2));
-        assert!((c.law.ack_ratio - 2.0).abs() < 1e-4);
-        assert_eq!(c.law.pace(100), 5, "20 of 40 segments in a round trip");
+        (0..200).for_each(|_| c.law.observe(&ack(0, 2, 100, 100), &mut Window::new(&sender(10))));
+        assert_eq!((c.law.ack_ratio, c.law.pace(100)), (2 << 4, 5), "20 of 40 segments in a round trip");
+        // One segment in each, from then on: 32 + 1 - 2, then 31 + 1 - 1.
+        (0..200).for_each(|_| c.law.observe(&ack(0, 1, 100, 100), &mut Window::new(&sender(10))));
+        assert_eq!(c.law.ack_ratio, 31);
+    }
+
+    #[test]
+    fn the_first_duplicate_counts_as_an_acknowledgement_of_nothing() {
+        let (mut c, mut window) = (bic(100, 140), Window::new(&sender(10)));
+        c.law.ack_ratio = 40;
+        let sacked = AckEvent { acked: haltere_units::Bytes::ZERO, ..ack(0, 1, 100, 100) };
+        c.law.observe(&sacked, &mut window);
+        assert_eq!(c.law.ack_ratio, 40 - (40 >> 4));
+        // Linux's state is no longer open.
+        c.law.observe(&sacked, &mut window);
+        assert_eq!(c.law.ack_ratio, 38);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! 0.5 to 0.8, or 0.5 if the throughput changed by over a fifth.
 //! Units: segments; times in seconds. Cost: O(1) an acknowledgement.
 
-use crate::law::{Count, LINUX_TICK, Ticks, WindowLaw, Windowed};
+use crate::law::{Count, LINUX_TICK, Openness, Ticks, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
@@ -61,7 +61,7 @@ pub struct Law {
     min_rtt: u64,
     max_rtt: u64,
     count: Count,
-    /// Segments delivered since `since`.
+    /// Bytes acknowledged since `since`.
     mss: u64,
     bytes: u64,
     since: Option<u64>,
@@ -72,6 +72,9 @@ pub struct Law {
     /// The last two losses came at about one throughput.
     steady: bool,
     recovering: bool,
+    openness: Openness,
+    /// Segments that the next growth counts: those of the last acknowledgement that found the state open, once.
+    counts: u64,
 }
 
 /// H-TCP for one sender.
@@ -104,9 +107,9 @@ impl Law {
     }
 
     /// The throughput over about a window, at least the least RTT.
-    fn measure(&mut self, now: u64, delivered: Bytes, cwnd: u64) {
+    fn measure(&mut self, now: u64, acked: Bytes, cwnd: u64) {
         let since = *self.since.get_or_insert(now);
-        self.bytes += delivered.as_u64();
+        self.bytes += acked.as_u64();
         let (took, segments) = (now - since, self.bytes / self.mss);
         let window = cwnd.saturating_sub((self.alpha as u64).max(1));
         if segments < window || self.min_rtt == 0 || took < self.min_rtt {
@@ -149,17 +152,28 @@ impl WindowLaw for Law {
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         let now = self.ticks.at(ev.now);
         self.last_loss.get_or_insert(now);
+        let open = self.openness.take(ev);
+        if open {
+            self.counts = window.segments_in(ev.acked);
+        }
         if let Some(rtt) = ev.rtt {
-            self.take_rtt(self.ticks.of(rtt), !ev.in_recovery && !ev.in_rto_recovery);
+            self.take_rtt(self.ticks.of(rtt), open);
         }
         if ev.in_recovery || ev.in_rto_recovery {
             (self.bytes, self.since) = (0, Some(now));
         } else {
-            self.measure(now, ev.delivered, window.cwnd);
+            self.measure(now, ev.acked, window.cwnd);
         }
     }
-    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64) {
-        if self.count.ask_then_add(acked, self.alpha, window.cwnd) {
+    fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
+        window.slow_start(acked);
+        0
+    }
+    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, _acked: u64) {
+        // The acknowledgement that ends a recovery counts nothing: the one that found the state open last was the first
+        // duplicate, of no segment (Linux).
+        let counts = core::mem::replace(&mut self.counts, 1);
+        if self.count.ask_then_add(counts, self.alpha, window.cwnd) {
             window.set_cwnd(window.cwnd + 1);
             self.alpha = self.alpha_at(self.ticks.at(ev.now));
         }
@@ -231,6 +245,22 @@ mod tests {
     }
 
     /// alpha 1, a window of 10: the eleventh acknowledgement pays, and is not counted for the next.
+    #[test]
+    fn the_acknowledgement_that_ends_a_recovery_counts_nothing() {
+        let mut c = htcp(Params::default());
+        (c.window.cwnd, c.window.ssthresh) = (2, 2);
+        let sacked = |in_recovery| AckEvent { acked: Bytes::ZERO, in_recovery, ..ack(0, 1, 40, 40) };
+        let of_two = || ack(0, 2, 40, 40);
+        // The first duplicate finds the state open, and covers nothing; here it begins the recovery, too.
+        (0..3).for_each(|_| c.on_ack(&sacked(true)));
+        c.on_ack(&AckEvent { delivered: Bytes::new(1000), ..ack(0, 4, 40, 40) });
+        c.on_ack(&ack(0, 1, 40, 40));
+        c.on_ack(&of_two());
+        assert_eq!(c.window.cwnd, 2, "one segment is counted when it asks, of the two that a window of two needs");
+        c.on_ack(&of_two());
+        assert_eq!(c.window.cwnd, 3);
+    }
+
     #[test]
     fn the_acknowledgement_after_the_last_one_pays() {
         let mut c = htcp(Params::default());

@@ -75,6 +75,25 @@ impl Count {
     }
 }
 
+/// Tells whether an acknowledgement finds Linux's state `Open`: no recovery or reduction before it, and nothing above
+/// `snd_una` SACKed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Openness {
+    /// Bytes that are SACKed and not yet acknowledged.
+    sacked: u64,
+    repairing: bool,
+}
+
+impl Openness {
+    /// Takes an acknowledgement in. True if the state was `Open` when it arrived, whatever it begins.
+    pub(crate) fn take(&mut self, ev: &AckEvent) -> bool {
+        let open = self.sacked == 0 && !self.repairing && !ev.in_rto_recovery;
+        self.sacked = (self.sacked + ev.delivered.as_u64()).saturating_sub(ev.acked.as_u64());
+        self.repairing = ev.in_recovery || ev.in_rto_recovery;
+        open
+    }
+}
+
 /// Times in whole ticks of a kernel's clock (`CONFIG_HZ`; 4 ms at 250 Hz).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ticks(pub Dur);

@@ -33,7 +33,7 @@ impl<P: Pkt> Choke<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         let red = red::Params { base: params.red.clone(), ..red::Params::default() };
-        Ok(Choke { red: Red::new(&red, link)? })
+        Ok(Choke { red: Red::new(&red, link)?.in_fixed_point() })
     }
 
     /// Drops the packet and one drawn from the queue if both are of one flow; otherwise gives the packet back.
@@ -115,6 +115,41 @@ mod tests {
     fn a_flow_of_its_own_is_never_matched() {
         let (mut q, mut fate) = congested();
         q.enqueue(Time::ZERO, TestPkt::new(100, 1000).flow(9), &mut fate);
+        assert!(fate.dropped.is_empty());
+    }
+
+    #[test]
+    fn the_average_is_linux_s_whole_number() {
+        // A weight of one eighth. In eighths the average moves by queue - floor(average / 8).
+        let base = red::Base {
+            min: Some(Size::Packets(10)),
+            max: Some(Size::Packets(30)),
+            burst: Some(16),
+            probability: Prob::of(1.0),
+            ..Default::default()
+        };
+        let mut q = Choke::new(&Params { red: base }, &link()).unwrap();
+        let mut fate = Recorder::new(5);
+        let hold = |q: &mut Choke<TestPkt>, packets: u32, fate: &mut Recorder| {
+            while q.backlog().packets < packets {
+                let id = u64::from(q.backlog().packets);
+                assert!(q.red.store().push(Time::ZERO, TestPkt::new(id, 1000).flow(id as u16)).is_ok());
+            }
+            while q.backlog().packets > packets {
+                q.dequeue(Time::ZERO, fate);
+            }
+            (0..200).for_each(|_| q.red.update_average(Time::ZERO));
+            (q.red.average() * 8.0, q.red.is_congested())
+        };
+        hold(&mut q, 0, &mut fate);
+        // From below it stops at 10, which is not above min; from above at 10 and seven eighths, which is.
+        assert_eq!(hold(&mut q, 10, &mut fate), (80.0, false));
+        assert_eq!(hold(&mut q, 12, &mut fate), (96.0, true));
+        assert_eq!(hold(&mut q, 10, &mut fate), (87.0, true));
+        // The probability grows with the whole packets above min: here none, so only RED's first packet is spared.
+        for id in 0..20 {
+            q.red.decide(Time::ZERO, TestPkt::new(100 + id, 1000).flow(500 + id as u16), &mut fate);
+        }
         assert!(fate.dropped.is_empty());
     }
 

@@ -149,6 +149,13 @@ impl<P: Pkt> Red<P> {
         Ok(Red { config: Config::new(params, link)?, vars, store: Store::new(link.resolve(params.base.limit))? })
     }
 
+    /// The same queue with Linux's average: a fixed-point number in steps of the weight. Its integer part is what the
+    /// average is moved by and what the probability grows with. In packets this differs from real numbers.
+    pub(crate) fn in_fixed_point(mut self) -> Self {
+        self.config.fixed_point = true;
+        self
+    }
+
     /// The average after the idle time that ends now.
     fn decayed(&self, idle: Dur) -> f64 {
         match &self.config.idle {
@@ -161,11 +168,12 @@ impl<P: Pkt> Red<P> {
     #[inline]
     pub(crate) fn update_average(&mut self, now: Time) {
         if let Some(since) = self.vars.idle_since.take() {
-            self.vars.avg = self.decayed(now.since(since));
+            let (left, weight) = (self.decayed(now.since(since)), self.config.weight);
+            self.vars.avg = if self.config.fixed_point { libm::floor(left / weight) * weight } else { left };
         } else {
             let Backlog { packets, bytes } = self.store.backlog();
             let queue = if self.config.in_bytes { bytes as f64 } else { f64::from(packets) };
-            self.vars.avg += self.config.weight * (queue - self.vars.avg);
+            self.vars.avg += self.config.weight * (queue - self.whole(self.vars.avg));
         }
     }
 
@@ -173,12 +181,12 @@ impl<P: Pkt> Red<P> {
     fn verdict(&mut self, len: u32, fate: &mut impl Fate<P>) -> Verdict {
         let avg = self.vars.avg;
         let Config { min, max, .. } = self.config;
-        if avg < min {
+        if !self.is_congested() {
             self.vars.count = -1;
             return Verdict::Keep;
         }
-        let p_b = if avg < max {
-            self.vars.max_p * (avg - min) / (max - min)
+        let p_b = if avg < max || self.config.fixed_point && avg == max {
+            self.vars.max_p * self.whole(avg - min) / (max - min)
         } else if self.config.params.gentle && avg < 2.0 * max {
             self.vars.max_p + (1.0 - self.vars.max_p) * (avg - max) / max
         } else {
@@ -203,6 +211,12 @@ impl<P: Pkt> Red<P> {
         self.vars.count = 0;
         self.vars.r = self.draw(fate);
         Verdict::Early
+    }
+
+    /// The integer part, if the average is Linux's fixed-point number.
+    #[inline]
+    fn whole(&self, average: f64) -> f64 {
+        if self.config.fixed_point { libm::floor(average) } else { average }
     }
 
     fn draw(&self, fate: &mut impl Fate<P>) -> f64 {
@@ -242,7 +256,13 @@ impl<P: Pkt> Red<P> {
 
     /// True while the average is at least `min`.
     pub(crate) fn is_congested(&self) -> bool {
-        self.vars.avg >= self.config.min
+        let Config { min, fixed_point, .. } = self.config;
+        self.vars.avg > min || !fixed_point && self.vars.avg == min
+    }
+
+    #[cfg(test)]
+    pub(crate) fn average(&self) -> f64 {
+        self.vars.avg
     }
 
     /// The packets that wait.

@@ -76,6 +76,7 @@ pub(super) struct Config {
     pub(super) min: f64,
     pub(super) max: f64,
     pub(super) in_bytes: bool,
+    pub(super) fixed_point: bool,
     pub(super) weight: f64,
     pub(super) idle: Idle,
     pub(super) avpkt: f64,
@@ -109,7 +110,7 @@ impl Config {
         };
         let Thresholds { min, max, in_bytes, .. } = thresholds;
         let avpkt = params.avpkt.as_f64();
-        Ok(Config { min, max, in_bytes, weight, idle, avpkt, params: params.clone() })
+        Ok(Config { min, max, in_bytes, fixed_point: false, weight, idle, avpkt, params: params.clone() })
     }
 }
 

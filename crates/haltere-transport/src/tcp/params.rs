@@ -167,7 +167,7 @@ pub struct TcpParams {
     /// pushed segment is not acknowledged at once when it is read, either, unlike in Linux.
     pub quick_acks: u32,
     /// Delay of acknowledgements that carry SACK blocks after the third (Linux's `tcp_comp_sack_delay_ns`), at most
-    /// a twentieth of the round-trip time. Default 1ms. 0: none.
+    /// a twentieth of the round-trip time; its timer ends 100 us later. Default 1ms. 0: none.
     pub sack_delay: Dur,
     /// At most this many acknowledgements are merged by `sack_delay`. Default 44 (Linux).
     pub sack_delay_segments: u32,

@@ -20,6 +20,9 @@ use haltere_units::{Dur, Time};
 const PING_PONG: u8 = 3;
 /// Acknowledgements of data out of order that are not merged.
 const NOT_MERGED: u8 = 3;
+/// How much later than asked Linux's timer of merged acknowledgements may end, and does on an idle machine
+/// (`tcp_comp_sack_slack_ns`).
+const SACK_SLACK: Dur = Dur::from_us(100);
 
 /// State of the acknowledgements.
 #[derive(Debug)]
@@ -309,7 +312,7 @@ impl Receiver {
                 (ours, theirs) => ours.or(theirs),
             };
             let wait = (or_zero(rtt) / 20).min(self.acks.sack_delay);
-            self.acks.merged_until = Deadline::at(now + wait);
+            self.acks.merged_until = Deadline::at(now + wait + SACK_SLACK);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What arrived out of order, as ranges of stream offsets, and the SACK blocks that report it.
 //! Source: RFC 9293 section 3.10.7.4, RFC 2018 section 4 (the newest block first), RFC 2883 section 4.
-//! Deviations: none. Model: disjoint ranges in order, and the four that changed last.
+//! Deviations: as on Linux, a range that joins others only in the queue is reported alone, not as the whole contiguous
+//! block. Model: disjoint ranges in order, and the four blocks that changed last.
 //! Units: stream offsets. Cost: O(log holes) a segment out of order, nothing in order. Known problems: none.
 
 use crate::tcp::seq::{Offset, Span};
@@ -11,7 +12,7 @@ use alloc::collections::VecDeque;
 #[repr(C)]
 pub(crate) struct Reassembly {
     ranges: VecDeque<Span>,
-    /// The ranges that changed last, newest first.
+    /// The blocks that changed last, newest first.
     recent: [Span; 4],
     count: u8,
     bytes: u64,
@@ -54,7 +55,7 @@ impl Reassembly {
             self.ranges[first] = merged;
             self.ranges.drain(first + 1..after);
         }
-        self.remember(merged);
+        self.remember(new);
         duplicate
     }
 
@@ -69,11 +70,14 @@ impl Reassembly {
         self.count >= 2 && !self.recent[..2].iter().any(|block| block.touches(new))
     }
 
+    /// The newest block: the range with the blocks that it touches among those that changed last.
     fn remember(&mut self, new: Span) {
         let mut recent = [new; 4];
         let mut count = 1;
         for &block in &self.recent[..usize::from(self.count)] {
-            if count < 4 && !block.touches(new) {
+            if block.touches(recent[0]) {
+                recent[0] = Span::new(recent[0].start.min(block.start), recent[0].end.max(block.end));
+            } else if count < 4 {
                 recent[count] = block;
                 count += 1;
             }
@@ -101,7 +105,7 @@ impl Reassembly {
         to
     }
 
-    /// The ranges that changed last, newest first.
+    /// The blocks that changed last, newest first.
     pub(crate) fn recent(&self) -> &[Span] {
         &self.recent[..usize::from(self.count)]
     }
@@ -146,6 +150,25 @@ mod tests {
         assert_eq!(recent(&r), [(6000, 7500), (8000, 8500)]);
         assert_eq!(r.advance(Offset::new(6000)), Offset::new(7500));
         assert_eq!(recent(&r), [(8000, 8500)]);
+    }
+
+    #[test]
+    fn a_range_beside_a_forgotten_block_is_reported_alone() {
+        // Linux keeps four blocks. With a fifth hole the first block is forgotten, and what touches it begins anew.
+        let mut r = Reassembly::default();
+        for start in [10, 30, 50, 70, 90] {
+            r.insert(span(start, start + 10));
+        }
+        assert_eq!(recent(&r), [(90, 100), (70, 80), (50, 60), (30, 40)]);
+        r.insert(span(20, 25));
+        assert_eq!(recent(&r), [(20, 25), (90, 100), (70, 80), (50, 60)]);
+        r.insert(span(25, 30));
+        assert_eq!(recent(&r), [(20, 30), (90, 100), (70, 80), (50, 60)]);
+        // What lies in order is reported no longer, and what was forgotten stays so.
+        r.insert(span(120, 130));
+        r.insert(span(100, 105));
+        assert_eq!(r.advance(Offset::new(10)), Offset::new(40));
+        assert_eq!(recent(&r), [(90, 105), (120, 130), (70, 80)]);
     }
 
     #[test]
