@@ -96,3 +96,15 @@ def test_a_table_is_drawn_from_the_stored_output(tmp_path: Path) -> None:
     assert "| x \\| y | 1 | 2 ± 1 | held | so |\n\n<!--" in pages.with_tables(page.format("findings"), tmp_path)
     with pytest.raises(SystemExit, match="one of Medians, got `Means`"):
         pages.with_tables(page.format("Means"), tmp_path)
+
+
+def test_a_table_without_rows_has_nothing_of_linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    empty = {"name": "empty", "columns": ["a"], "rows": []}
+    home = tmp_path / "papers" / "study"
+    home.mkdir(parents=True)
+    (home / pages.STORED).write_text(json.dumps({"tables": [empty]}))
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "run", lambda *_: {"findings": [], "tables": [empty]})
+    monkeypatch.setattr(pages, "write", lambda *_: None)
+    pages.with_linux("study", tmp_path / "out")
+    assert json.loads((home / pages.WITH_LINUX).read_text())["tables"] == {}
