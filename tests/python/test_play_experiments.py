@@ -211,7 +211,8 @@ def test_presets_show_what_they_say() -> None:
     ((cubic, bbr), _, _), ((cubic_deep, bbr_deep), _, _) = shown("bbr-vs-cubic")
     assert bbr > 2 * cubic and cubic_deep > 2 * bbr_deep
     (shares, _, _), (closer, _, _) = shown("rtt-fairness")
-    assert shares[0] > 3 * shares[1] > 3 * shares[2] > 0 and closer[0] < 2 * closer[2]
+    # Reno's rate falls at least as the round-trip time grows: 68, 108 and 188 ms with a full queue.
+    assert shares[0] > 1.5 * shares[1] > 1.5 * 1.7 * shares[2] > 0 and closer[0] < 2 * closer[2]
     (_, _, drops), (_, _, marks) = shown("ecn-aqm")
     first, second = drops["queues"][0], marks["queues"][0]
     assert first["dropped"][-1] > first["dropped"][0] and first["marked"][-1] == 0
