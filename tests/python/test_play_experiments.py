@@ -17,9 +17,9 @@ from haltere.play.setup import Setup
 from playing import EXPERIMENT, core, hear, say, start, talk, with_bottleneck
 
 
-def ran(experiment: dict[str, Any], seconds: float) -> tuple[Setup, dict[str, Any]]:
+def ran(experiment: dict[str, Any], seconds: float, seed: int = 1) -> tuple[Setup, dict[str, Any]]:
     """A set-up after so long, and its samples."""
-    setup = Setup(experiment, core(experiment), 1)
+    setup = Setup(experiment, core(experiment), seed)
     setup.live.advance(seconds)
     return setup, setup.samples()
 
@@ -193,11 +193,11 @@ def test_every_preset_is_opened_as_a_link_is_and_runs() -> None:
             assert samples["flows"]["delivered"][-1] > 0, preset.name
 
 
-def shown(name: str) -> list[tuple[list[float], list[int], dict[str, Any]]]:
+def shown(name: str, seed: int = 1) -> list[tuple[list[float], list[int], dict[str, Any]]]:
     """Of each set-up of a preset, after 10 s and 20 more: goodput of each flow in Mbit/s, the queue, and all samples."""
     out = []
     for experiment in next(one for one in presets.PRESETS if one.name == name).setups:
-        setup, _ = ran(experiment, 10)
+        setup, _ = ran(experiment, 10, seed)
         setup.live.advance(20)
         samples = setup.samples()
         got = [column(samples["flows"], "received", flow) for flow in range(1, len(setup.flows()))]
@@ -210,9 +210,10 @@ def test_presets_show_what_they_say() -> None:
     assert statistics.median(bloated["pings"]["rtt_s"]) > 0.33 and max(fair["pings"]["rtt_s"]) < 0.05
     ((cubic, bbr), _, _), ((cubic_deep, bbr_deep), _, _) = shown("bbr-vs-cubic")
     assert bbr > 2 * cubic and cubic_deep > 2 * bbr_deep
-    (shares, _, _), (closer, _, _) = shown("rtt-fairness")
-    # Reno's rate falls at least as the round-trip time grows: 68, 108 and 188 ms with a full queue.
-    assert shares[0] > 1.5 * shares[1] > 1.5 * 1.7 * shares[2] > 0 and closer[0] < 2 * closer[2]
+    # One run has 1.7 to 5.2 times, on Linux 2.2 to 4.6; the means of 16 runs are 2.8 and 3.3 times, and then 2.0 and 1.9.
+    runs = [shown("rtt-fairness", seed) for seed in range(1, 9)]
+    shares, closer = ([statistics.mean(run[i][0][flow] for run in runs) for flow in range(3)] for i in (0, 1))
+    assert shares[0] > 2 * shares[1] > 2 * 1.7 * shares[2] > 0 and closer[0] < 2 * closer[2]
     (_, _, drops), (_, _, marks) = shown("ecn-aqm")
     first, second = drops["queues"][0], marks["queues"][0]
     assert first["dropped"][-1] > first["dropped"][0] and first["marked"][-1] == 0

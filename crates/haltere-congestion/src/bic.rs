@@ -48,7 +48,7 @@ pub struct Law {
     /// The window at the last loss; zero: not known.
     w_max: u64,
     /// Segments that an acknowledgement covers, on average, in sixteenths. Linux's arithmetic is whole: from 2 segments
-    /// on, acknowledgements of one segment lower it to 31/16 and no further.
+    /// on, acknowledgements of one segment lower it to 31/16 and no further. It is never below 15/16.
     ack_ratio: u64,
     openness: Openness,
 }
@@ -77,7 +77,7 @@ impl Law {
             }
         };
         let pace = if self.w_max == 0 { pace.min(UNKNOWN_PACE) } else { pace };
-        ((pace << 4) / self.ack_ratio.max(1)).max(1)
+        ((pace << 4) / self.ack_ratio).max(1)
     }
 }
 

@@ -61,8 +61,8 @@ pub struct Law {
     min_rtt: u64,
     max_rtt: u64,
     count: Count,
-    /// Bytes acknowledged since `since`.
     mss: u64,
+    /// Bytes acknowledged since `since`.
     bytes: u64,
     since: Option<u64>,
     /// The throughput, smoothed; the largest one since the last loss, and in the time before; in segments a tick.
@@ -244,7 +244,6 @@ mod tests {
         assert_eq!(c.law.alpha_at(500), 4.0);
     }
 
-    /// alpha 1, a window of 10: the eleventh acknowledgement pays, and is not counted for the next.
     #[test]
     fn the_acknowledgement_that_ends_a_recovery_counts_nothing() {
         let mut c = htcp(Params::default());
@@ -261,6 +260,7 @@ mod tests {
         assert_eq!(c.window.cwnd, 3);
     }
 
+    /// alpha 1, a window of 10: the eleventh acknowledgement pays, and is not counted for the next.
     #[test]
     fn the_acknowledgement_after_the_last_one_pays() {
         let mut c = htcp(Params::default());

@@ -1,5 +1,5 @@
 //! CHOKe: RED that drops packets of the flows that fill the queue.
-//! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue.
+//! Model: while RED's average is above `min`, an arrival is compared with a packet drawn at random from the queue.
 //! If both are of one flow, both are dropped. Otherwise RED decides.
 //! Units: as RED. Cost: O(1) a packet; a match moves the packets behind it.
 
@@ -11,13 +11,14 @@ haltere_units::params! {
     ///
     /// A flow that has more packets in the queue is hit more often, without state for each flow.
     ///
-    /// Source: Pan, Prabhakar and Psounis 2000. The average and the marks are RED's (`haltere explain red`).
+    /// Source: Pan, Prabhakar and Psounis 2000. The marks are RED's (`haltere explain red`), and so is
+    /// the average, in Linux's fixed-point numbers.
     ///
     /// Deviations: one comparison for each arrival, as in Linux; the paper's variant with several is left out.
     ///
     /// Known problems: with many unresponsive flows, each is hit only in proportion to its share of the queue.
     pub struct Params: flattens {
-        /// Comparisons start at `min`. A match is dropped even if it is ECN-capable.
+        /// Comparisons start above `min`. A match is dropped even if it is ECN-capable.
         #[serde(flatten)]
         pub red: red::Base = Default::default();
     }
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(hold(&mut q, 10, &mut fate), (80.0, false));
         assert_eq!(hold(&mut q, 12, &mut fate), (96.0, true));
         assert_eq!(hold(&mut q, 10, &mut fate), (87.0, true));
-        // The probability grows with the whole packets above min: here none, so only RED's first packet is spared.
+        // The probability grows with the whole packets above min: here none, so nothing is dropped.
         for id in 0..20 {
             q.red.decide(Time::ZERO, TestPkt::new(100 + id, 1000).flow(500 + id as u16), &mut fate);
         }

@@ -186,7 +186,7 @@ impl<P: Pkt> Red<P> {
             return Verdict::Keep;
         }
         let p_b = if avg < max || self.config.fixed_point && avg == max {
-            self.vars.max_p * self.whole(avg - min) / (max - min)
+            self.early_probability()
         } else if self.config.params.gentle && avg < 2.0 * max {
             self.vars.max_p + (1.0 - self.vars.max_p) * (avg - max) / max
         } else {
@@ -211,6 +211,13 @@ impl<P: Pkt> Red<P> {
         self.vars.count = 0;
         self.vars.r = self.draw(fate);
         Verdict::Early
+    }
+
+    /// The probability between `min` and `max`, before marks are spread.
+    #[inline]
+    fn early_probability(&self) -> f64 {
+        let Config { min, max, .. } = self.config;
+        self.vars.max_p * self.whole(self.vars.avg - min) / (max - min)
     }
 
     /// The integer part, if the average is Linux's fixed-point number.
@@ -254,7 +261,7 @@ impl<P: Pkt> Red<P> {
         }
     }
 
-    /// True while the average is at least `min`.
+    /// True while the average is at least `min`; above it, if the average is Linux's fixed-point number.
     pub(crate) fn is_congested(&self) -> bool {
         let Config { min, fixed_point, .. } = self.config;
         self.vars.avg > min || !fixed_point && self.vars.avg == min
@@ -314,8 +321,7 @@ impl<P: Pkt> Qdisc<P> for Red<P> {
         let unit = if self.config.in_bytes { "B" } else { "packets" };
         row.push("avg", unit, self.vars.avg);
         row.push("max_p", "", self.vars.max_p);
-        let Config { min, max, .. } = self.config;
-        row.push("p", "", (self.vars.max_p * (self.vars.avg - min) / (max - min)).clamp(0.0, 1.0));
+        row.push("p", "", self.early_probability().clamp(0.0, 1.0));
     }
 }
 

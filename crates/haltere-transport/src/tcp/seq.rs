@@ -89,6 +89,11 @@ impl Span {
     pub(crate) fn touches(self, other: Span) -> bool {
         self.start <= other.end && other.start <= self.end
     }
+    /// The least span that covers both.
+    #[inline]
+    pub(crate) fn joined(self, other: Span) -> Span {
+        Span::new(self.start.min(other.start), self.end.max(other.end))
+    }
 }
 
 /// The offset of a stream's FIN, once that is known: an `Option<Offset>` of one word.

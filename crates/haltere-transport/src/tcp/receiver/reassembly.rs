@@ -44,7 +44,7 @@ impl Reassembly {
             if !common.is_empty() {
                 duplicate = duplicate.or(Some(common));
             }
-            merged = Span::new(merged.start.min(old.start), merged.end.max(old.end));
+            merged = merged.joined(old);
             self.bytes -= old.len();
             after += 1;
         }
@@ -76,7 +76,7 @@ impl Reassembly {
         let mut count = 1;
         for &block in &self.recent[..usize::from(self.count)] {
             if block.touches(recent[0]) {
-                recent[0] = Span::new(recent[0].start.min(block.start), recent[0].end.max(block.end));
+                recent[0] = recent[0].joined(block);
             } else if count < 4 {
                 recent[count] = block;
                 count += 1;
