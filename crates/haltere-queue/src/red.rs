@@ -180,7 +180,7 @@ impl<P: Pkt> Red<P> {
     #[inline]
     fn verdict(&mut self, len: u32, fate: &mut impl Fate<P>) -> Verdict {
         let avg = self.vars.avg;
-        let Config { min, max, .. } = self.config;
+        let max = self.config.max;
         if !self.is_congested() {
             self.vars.count = -1;
             return Verdict::Keep;
