@@ -3,7 +3,7 @@
 //! slowly; above W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
-use crate::law::{Openness, WindowLaw, Windowed};
+use crate::law::{LINUX_TICK, Openness, Ticks, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{ParamError, Probe, Time};
@@ -17,7 +17,8 @@ haltere_units::params! {
     /// Deviations: these are Linux's. A step is a quarter of the distance to W_max (the paper: half). Near W_max it
     /// takes `smooth_part` / 4 round trips for a segment. The growth is multiplied by the segments that an
     /// acknowledgement covers on average, to make up for delayed acknowledgements. Linux now counts their segments as
-    /// well, so with them the window grows twice as fast as the paper's.
+    /// well, so with them the window grows twice as fast as the paper's. While the window stays, its pace is computed
+    /// again after 1/32 s, in whole ticks of 4 ms.
     ///
     /// Known problems: it is unfair to Reno on short paths, for which CUBIC was made.
     pub struct Params {
@@ -25,8 +26,8 @@ haltere_units::params! {
         pub low_window: u32 = 14;
         /// Segments by which the window grows in a round trip at most, at least 1. The default is Linux's.
         pub max_increment: u32 = 16, [at least 1];
-        /// The part of the window that is left after a loss, from 0.1 to 0.99. The default is Linux's 819/1024.
-        pub beta: f64 = 0.8, [from 0.1 to 0.99];
+        /// The part of the window that is left after a loss, from 0.1 to 0.99. The default is 819/1024 (Linux).
+        pub beta: f64 = 819.0 / 1024.0, [from 0.1 to 0.99];
         /// True: release more of the window if it falls from one loss to the next.
         pub fast_convergence: bool = true;
         /// How slowly the window passes W_max, at least 1. The default is Linux's.
@@ -38,6 +39,8 @@ haltere_units::params! {
 const DIVISOR: u64 = 4;
 /// While W_max is unknown: at least one segment for so many acknowledged (Linux).
 const UNKNOWN_PACE: u64 = 20;
+/// Ticks for which a pace lasts while the window stays: 1/32 s (Linux).
+const PACE_LASTS: u64 = 7;
 /// The first average of the segments of an acknowledgement, in sixteenths (Linux).
 const ACK_RATIO: u64 = 2 << 4;
 
@@ -50,7 +53,16 @@ pub struct Law {
     /// Segments that an acknowledgement covers, on average, in sixteenths. Linux's arithmetic is whole: from 2 segments
     /// on, acknowledgements of one segment lower it to 31/16 and no further. It is never below 15/16.
     ack_ratio: u64,
+    paced: Paced,
     openness: Openness,
+}
+
+/// A pace, and for which window and at which tick it was computed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Paced {
+    cwnd: u64,
+    tick: u64,
+    segments: u64,
 }
 
 /// BIC for one sender.
@@ -85,15 +97,19 @@ impl WindowLaw for Law {
     type Params = Params;
     fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
         params.check()?;
-        Ok(Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO, openness: Openness::default() })
+        Ok(Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO, paced: Paced::default(), openness: Openness::default() })
     }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         if self.openness.take(ev) {
             self.ack_ratio = self.ack_ratio + window.segments_in(ev.acked) - (self.ack_ratio >> 4);
         }
     }
-    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        window.additive_increase(self.pace(window.cwnd), acked);
+    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64) {
+        let (cwnd, tick) = (window.cwnd, Ticks(LINUX_TICK).at(ev.now));
+        if self.paced.cwnd != cwnd || tick - self.paced.tick > PACE_LASTS {
+            self.paced = Paced { cwnd, tick, segments: self.pace(cwnd) };
+        }
+        window.additive_increase(self.paced.segments, acked);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         let (cwnd, beta) = (window.cwnd, self.params.beta);
@@ -102,7 +118,7 @@ impl WindowLaw for Law {
         if cwnd <= u64::from(self.params.low_window) { cwnd / 2 } else { (cwnd as f64 * beta) as u64 }
     }
     fn timed_out(&mut self) {
-        (self.w_max, self.ack_ratio) = (0, ACK_RATIO);
+        (self.w_max, self.ack_ratio, self.paced) = (0, ACK_RATIO, Paced::default());
     }
     fn probe(&self, row: &mut Probe) {
         row.push("w_max", "segments", self.w_max as f64);
@@ -150,6 +166,17 @@ mod tests {
     }
 
     #[test]
+    fn a_pace_lasts_seven_ticks_while_the_window_stays() {
+        let (mut c, mut window) = (bic(100, 140), Window::new(&sender(100)));
+        let mut paced = |ms: u64| {
+            c.law.avoid(&ack(ms, 0, 100, 100), &mut window, 0);
+            c.law.ack_ratio = 2 << 4;
+            c.law.paced.segments
+        };
+        assert_eq!([0, 28, 31, 32].map(&mut paced), [10, 10, 10, 5]);
+    }
+
+    #[test]
     fn the_first_duplicate_counts_as_an_acknowledgement_of_nothing() {
         let (mut c, mut window) = (bic(100, 140), Window::new(&sender(10)));
         c.law.ack_ratio = 40;
@@ -162,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_four_fifths_and_a_second_below_it_remembers_less() {
+    fn a_loss_leaves_819_of_1024_and_a_second_below_it_remembers_less() {
         let mut c = bic(100, 0);
         c.on_loss(&loss(0));
-        assert_eq!((c.window.cwnd, c.law.w_max), (80, 100));
+        assert_eq!((c.window.cwnd, c.law.w_max), (79, 100));
         c.on_loss(&loss(0));
-        assert_eq!((c.window.cwnd, c.law.w_max), (64, 72));
+        assert_eq!((c.window.cwnd, c.law.w_max), (63, 71));
     }
 }

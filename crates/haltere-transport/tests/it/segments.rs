@@ -105,8 +105,7 @@ fn a_fin_rides_on_data_that_has_to_wait_and_ignores_the_congestion_window() {
 
 #[test]
 fn one_segment_more_than_the_windows_costs_no_round_trip() {
-    // The acknowledgement of the thirtieth segment is delayed: a push before it shifted the pairs.
-    for (segments, rounds, delayed) in [(11, 1, 0), (31, 2, 0), (71, 3, 42)] {
+    for (segments, rounds) in [(11, 1), (31, 2), (71, 3)] {
         let mut s = Setup::new("reno");
         s.delay = Dur::from_ms(50);
         s.tcp[1].recv_buffer = Some(Bytes::new(1 << 20));
@@ -122,7 +121,7 @@ fn one_segment_more_than_the_windows_costs_no_round_trip() {
             p.flush(0);
             assert!(p.step());
         }
-        assert_eq!(p.now, ms(50 + 100 * rounds + delayed), "{segments} segments");
+        assert_eq!(p.now, ms(50 + 100 * rounds), "{segments} segments");
     }
 }
 

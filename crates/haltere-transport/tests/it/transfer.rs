@@ -82,7 +82,9 @@ fn a_short_message_arrives_and_both_sides_close() {
 
 #[test]
 fn slow_start_doubles_from_ten_segments() {
-    let mut p = Pipe::new(Setup::new("reno")).bulk();
+    let mut s = Setup::new("reno");
+    s.rate = Rate::from_mbps(1000);
+    let mut p = Pipe::new(s).bulk();
     p.run_until(ms(29));
     assert_eq!(p.ends[0].info().in_flight, Bytes::new(14_480));
     p.run_until(ms(49));

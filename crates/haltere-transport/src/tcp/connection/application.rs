@@ -72,7 +72,7 @@ impl Connection {
         let taken = bytes.min(self.rx.unread());
         if taken > 0 {
             self.rx.consume(self.clock, taken);
-            self.rx.after_read();
+            self.rx.after_read(self.clock);
         }
         taken
     }

@@ -180,10 +180,17 @@ impl AckSchedule {
     fn answers_push(&self) -> bool {
         self.quick_max > 0 && (self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG))
     }
-    /// The application has read at once what arrived.
+    /// The application has read at once what arrived. It runs when all of the instant is here.
     #[inline]
-    pub(crate) fn on_read_at_once(&mut self) {
-        self.due |= !self.delay_max.is_zero() && self.answers_push();
+    pub(crate) fn on_read_at_once(&mut self, now: Time) {
+        if !self.delay_max.is_zero() && self.answers_push() {
+            self.demand_after(now);
+        }
+    }
+    /// An acknowledgement is due after what arrives at this instant.
+    #[inline]
+    pub(crate) fn demand_after(&mut self, now: Time) {
+        self.merged_until = self.merged_until.earliest(Deadline::at(now));
     }
     /// The application has read everything. True if the peer is to know.
     #[inline]

@@ -245,7 +245,7 @@ impl Receiver {
     }
 
     fn fill_hole(&mut self, a: &Arrival) {
-        let had_holes = self.has_holes();
+        let (had_holes, is_awaited) = (self.has_holes(), self.unread() == 0);
         if self.sack_ok {
             if a.span.start < self.next {
                 self.disorder().dsack = Some(Span::new(a.span.start, self.next));
@@ -261,6 +261,9 @@ impl Receiver {
         }
         let held = self.disorder.as_ref().map_or(0, |d| d.ooo.bytes());
         self.in_order(a, held);
+        if had_holes && is_awaited {
+            self.window.adjust(a.now, a.span.end);
+        }
     }
 
     /// Data that is here already: the peer missed our acknowledgement, or repeats without need.
@@ -282,7 +285,7 @@ impl Receiver {
         self.open_window(a.span.len(), self.waiting() + held);
         if self.auto_read {
             self.consume(a.now, self.unread());
-            self.acks.on_read_at_once();
+            self.acks.on_read_at_once(a.now);
         }
     }
 
@@ -321,10 +324,11 @@ impl Receiver {
     }
     /// After the application has read: does the peer need to know?
     #[inline]
-    pub(crate) fn after_read(&mut self) {
-        let answers = self.acks.owes_answer() && self.unread() == 0;
-        if answers || self.window.opened(self.next, self.unread()) {
+    pub(crate) fn after_read(&mut self, now: Time) {
+        if self.window.opened(self.next, self.unread()) {
             self.acks.demand();
+        } else if self.acks.owes_answer() && self.unread() == 0 {
+            self.acks.demand_after(now);
         }
     }
     /// The application reads everything at once, from now on.
@@ -416,6 +420,27 @@ mod tests {
             r.ack_sent();
             blocks
         })
+    }
+
+    /// The application copies the segment that fills the hole first, and the round trip is over.
+    #[test]
+    fn what_a_filled_hole_sets_free_counts_to_the_next_round_trip() {
+        let mut r = Receiver::new(&TcpParams::default(), false);
+        r.established(Time::ZERO, MSS, true, true, false);
+        r.read_endless();
+        let mut arrive = |ms: u64, segment: u64| {
+            let start = Offset::FIRST + segment * MSS;
+            let (now, echo) = (Time::ZERO + Dur::from_ms(ms), Some(Ms::of(Time::ZERO + Dur::from_ms(ms - 40))));
+            let span = Span::new(start, start + MSS);
+            let a = Arrival { now, span, fin: false, closing: false, ecn: Ecn::NotEct, cwr: false, push: false, echo };
+            r.advertise();
+            r.on_data(&a, PosDur::new(Dur::from_ms(40)), Dur::from_ms(200));
+            r.window.size()
+        };
+        let before = arrive(40, 0);
+        (2..32).for_each(|segment| assert_eq!(arrive(50 + segment, segment), before));
+        assert_eq!([arrive(90, 1), arrive(91, 32), arrive(131, 33)], [before; 3], "one segment was read");
+        assert!(arrive(132, 34) > before, "30 segments, and those that followed");
     }
 
     #[test]

@@ -12,13 +12,15 @@
 //! ```
 //!
 //! It grows by whole segments, each as large as the memory that Linux counts for it. An application that waits for
-//! data reads after all segments of an instant are here, so its reading counts when the instant is over.
+//! data reads after all segments of an instant are here, so its reading counts when the instant is over. A segment that
+//! fills a hole is a buffer of its own, and Linux measures after each buffer that it copies: what the segment sets free
+//! counts to the next round trip.
 //!
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens
 //! it step by step.
 
 use crate::tcp::params::TcpParams;
-use crate::tcp::sender::send_memory::received;
+use crate::tcp::sender::send_memory::{beside_payload, received};
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Ms, PosDur};
 use core::num::NonZeroU64;
@@ -33,8 +35,9 @@ pub(crate) struct ReceiveWindow {
     /// What may be advertised so far.
     ssthresh: u64,
     mss: u32,
-    /// Window that the memory for a full segment makes, and the room for headers from which it follows.
-    segment: u32,
+    /// The part of the window that a byte takes until the application reads it, in 65,536ths.
+    unread: u32,
+    /// Room for headers in a packet's memory.
     headers: u16,
     /// The window field of a SYN.
     first: u16,
@@ -70,7 +73,7 @@ impl ReceiveWindow {
             tuned,
             ssthresh: clamp,
             mss: mss as u32,
-            segment: received(headers.into(), mss),
+            unread: unread(tuned, headers, mss),
             headers,
             first: whole(clamp, if tuned { mss + 12 } else { 1 }),
             scale,
@@ -105,7 +108,7 @@ impl ReceiveWindow {
     /// The handshake is done: one segment of the buffer is set aside; measuring begins.
     pub(crate) fn established(&mut self, now: Time, mss: u64, scaled: bool) {
         self.mss = mss as u32;
-        self.segment = received(self.headers.into(), mss);
+        self.unread = unread(self.tuned, self.headers, mss);
         if !scaled {
             self.scale = 0;
             self.max = self.max.min(65_535);
@@ -130,11 +133,17 @@ impl ReceiveWindow {
         self.first
     }
 
+    /// The part of the window that unread bytes take.
+    #[inline]
+    fn taken(&self, bytes: u64) -> u64 {
+        (bytes * u64::from(self.unread)) >> 16
+    }
+
     /// Space to advertise with `unread` bytes waiting for the application, from offset `next` on. The edge never moves
     /// back.
     #[inline]
     pub(crate) fn available(&self, next: Offset, unread: u64) -> u64 {
-        let mut free = self.clamp.saturating_sub(unread);
+        let mut free = self.clamp.saturating_sub(self.taken(unread));
         if free < self.clamp / 2 {
             free &= !((1 << self.scale) - 1);
             if free < self.clamp / 16 || free < self.mss().min(self.clamp) {
@@ -166,13 +175,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// A segment with `len` bytes arrived, `taken` wait in the buffer. True if the window opens by it.
+    /// A segment with `len` bytes arrived, `unread` wait in the buffer. True if the window opens by it.
     #[inline]
-    pub(crate) fn grow(&mut self, len: u64, taken: u64) -> bool {
+    pub(crate) fn grow(&mut self, len: u64, unread: u64) -> bool {
         if len < 128 || self.ssthresh >= self.clamp {
             return false;
         }
-        let room = self.clamp.saturating_sub(taken).saturating_sub(self.ssthresh);
+        let room = self.clamp.saturating_sub(self.taken(unread)).saturating_sub(self.ssthresh);
         self.ssthresh += room.min((2 * self.mss()).max(2 * len));
         room > 0
     }
@@ -202,11 +211,12 @@ impl ReceiveWindow {
         if !self.tuned || self.rtt8.is_none_or(|rtt8| span < Dur::from_ns(rtt8.get() >> 3)) {
             return;
         }
-        let copied = read - self.read_before;
+        let copied = read.since(self.read_before);
         if copied > self.space {
             let mut window = 2 * copied + 16 * self.mss();
+            let segment = u64::from(received(self.headers.into(), self.mss()));
             window += 2 * (window * (copied - self.space) / self.space.max(1));
-            self.clamp = self.clamp.max((window / self.mss() * u64::from(self.segment)).min(self.max));
+            self.clamp = self.clamp.max((window / self.mss() * segment).min(self.max));
             self.space = copied;
         }
         self.read_before = read;
@@ -216,6 +226,12 @@ impl ReceiveWindow {
     pub(crate) fn size(&self) -> u64 {
         self.clamp
     }
+}
+
+/// What a byte that waits in a tuned buffer takes of the window, in 65,536ths: half of its segment's memory.
+fn unread(tuned: bool, headers: u16, mss: u64) -> u32 {
+    let memory = beside_payload(headers.into()) + mss;
+    if tuned { ((memory << 15).div_ceil(mss)) as u32 } else { 1 << 16 }
 }
 
 /// Whole segments of a buffer, as far as the field of a SYN shows them.
@@ -303,6 +319,11 @@ mod tests {
             w.sample_rtt(at(40), Ms::of(Time::ZERO));
             w.adjust(at(40), Offset::SYN + 12 * 1448);
             assert_eq!(w.size(), 56 * segment);
+            // Half of 1280 + 1448 bytes are unread, and the field counts in 128.
+            (0..10).for_each(|_| _ = w.grow(1448, 1448));
+            assert_eq!(w.ssthresh, 56 * segment - 1364);
+            let field = u64::from(w.advertise(Offset::new(1), 0));
+            assert_eq!(field * 128, (56 * segment - 1364).next_multiple_of(128));
         }
     }
 

@@ -7,14 +7,15 @@
 //! one for which the buffer had room, and one after each half of the largest window seen. The push of a small segment
 //! is taken back if more is written before it leaves; half of the window is counted from it all the same.
 //! Model: a write that finds no room makes the application wait. It writes again once a third of the buffer is free
-//! ([`SendMemory`]), as much as there is room for, in writes of 128 KiB at most. An endless application always waits for
-//! room.
+//! ([`SendMemory`]), as much as there is room for, in writes of 128 KiB at most. It runs after all acknowledgements of an
+//! instant: what a second one frees goes into the same write. An endless application always waits for room.
 //! Units: stream offsets, bytes. Cost: O(1), a write O(pushes). Known problems: none.
 
 use super::send_memory::SendMemory;
 use crate::tcp::params::TcpParams;
 use crate::tcp::seq::{Offset, StreamEnd};
 use alloc::collections::VecDeque;
+use haltere_units::Time;
 
 /// What an application writes at a time if it has more (iperf3's default).
 const WRITE: u64 = 131_072;
@@ -66,6 +67,8 @@ pub(crate) struct SendBuffer {
     endless: bool,
     /// The application waits until there is room.
     waits: bool,
+    /// When it was woken last, and what was pushed by then.
+    woken: (Time, Offset),
 }
 
 /// An offset modulo 2^32.
@@ -90,6 +93,7 @@ impl SendBuffer {
             fin_place: FinPlace::Undecided,
             endless: false,
             waits: false,
+            woken: (Time::NEVER, Offset::FIRST),
         }
     }
 
@@ -148,9 +152,7 @@ impl SendBuffer {
     /// Adds bytes for which the caller has seen to it that there is room. Of what is added before it leaves the end is
     /// pushed.
     pub(crate) fn append(&mut self, bytes: u64) {
-        if self.pushes.back() == Some(&low(self.write_end)) {
-            self.pushes.pop_back();
-        }
+        self.take_back_push();
         self.add(bytes, 0);
     }
     /// The application has no end of data.
@@ -176,9 +178,21 @@ impl SendBuffer {
     }
     /// If the application waits and there is room, it waits no more. True if it is endless.
     #[inline]
-    pub(crate) fn wakes_writer(&mut self) -> bool {
-        self.waits &= self.write_end.since(self.una) > self.memory.wakes_below();
+    pub(crate) fn wakes_writer(&mut self, now: Time) -> bool {
+        if self.waits && self.woken.0 == now && self.room() > 0 {
+            self.waits = false;
+            if self.take_back_push() {
+                self.pushed = self.woken.1;
+            }
+        } else if self.waits && self.write_end.since(self.una) <= self.memory.wakes_below() {
+            self.waits = false;
+            self.woken = (now, self.pushed);
+        }
         !self.waits && self.endless && !self.fin.is_known()
+    }
+    /// The push of what was written last is taken back if it has not left.
+    fn take_back_push(&mut self) -> bool {
+        self.pushes.pop_back_if(|end| *end == low(self.write_end)).is_some()
     }
 
     /// The application adds to the stream, by writes of which each ends with a push.
@@ -192,8 +206,8 @@ impl SendBuffer {
     /// The stream grows. The segments that Linux pushes are noted.
     fn add_write(&mut self, bytes: u64, largest: u64) {
         let tail = self.write_end.since(self.nxt) % self.mss;
-        if tail > 0 && self.pushes.back() == Some(&low(self.write_end)) {
-            self.pushes.pop_back();
+        if tail > 0 {
+            self.take_back_push();
         }
         let mut filled = self.write_end + (self.mss - tail);
         self.write_end += bytes;
@@ -348,12 +362,18 @@ mod tests {
         assert_eq!(b.write(100_000, 64_240), 17 * MSS);
         assert_eq!(send(&mut b), [17]);
         b.acknowledge(Offset::FIRST + 5 * MSS);
-        b.wakes_writer();
+        b.wakes_writer(Time::from_ns(1));
         assert_eq!(b.writable(), 0, "twelve segments wait: a third is not free");
         b.acknowledge(Offset::FIRST + 6 * MSS);
-        b.wakes_writer();
+        b.wakes_writer(Time::from_ns(2));
         assert_eq!(b.write(100_000 - 17 * MSS, 64_240), 6 * MSS);
-        assert_eq!(send(&mut b), [23]);
+        b.acknowledge(Offset::FIRST + 7 * MSS);
+        b.wakes_writer(Time::from_ns(2));
+        assert_eq!(b.write(100_000 - 23 * MSS, 64_240), MSS, "at the same instant: the write goes on");
+        b.acknowledge(Offset::FIRST + 8 * MSS);
+        b.wakes_writer(Time::from_ns(3));
+        assert_eq!(b.writable(), 0);
+        assert_eq!(send(&mut b), [24], "one write, one push");
     }
 
     /// Half of 40 segments and more than that: 21 segments after the last push.

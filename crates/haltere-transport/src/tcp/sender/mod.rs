@@ -231,7 +231,7 @@ impl Sender {
             self.buffer.tune((self.cwnd / mss).max(u64::from(self.detection.reordering()) + 1));
         }
         self.buffer.set_merged(u64::from(self.board.joined()));
-        if self.buffer.wakes_writer() {
+        if self.buffer.wakes_writer(now) {
             self.note_starvation(now);
             self.buffer.refill(self.window.largest());
         }
