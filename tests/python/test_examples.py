@@ -228,7 +228,7 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     ),
 }
 #: One seed shows it for all but these. ``None``: as many as the experiment asks for.
-SEEDS = {"precision": None, "asymmetric": 3, "rafle": 2}
+SEEDS = {"precision": None, "asymmetric": 3, "rafle": 2, "rtt-fairness": 3}
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
