@@ -97,7 +97,13 @@ impl WindowLaw for Law {
     type Params = Params;
     fn new(params: &Params, _sender: &SenderContext) -> Result<Law, ParamError> {
         params.check()?;
-        Ok(Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO, paced: Paced::default(), openness: Openness::default() })
+        Ok(Law {
+            params: params.clone(),
+            w_max: 0,
+            ack_ratio: ACK_RATIO,
+            paced: Paced::default(),
+            openness: Openness::default(),
+        })
     }
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         if self.openness.take(ev) {
