@@ -192,7 +192,11 @@ impl SendBuffer {
     }
     /// The push of what was written last is taken back if it has not left.
     fn take_back_push(&mut self) -> bool {
-        self.pushes.pop_back_if(|end| *end == low(self.write_end)).is_some()
+        let waits = self.pushes.back() == Some(&low(self.write_end));
+        if waits {
+            self.pushes.pop_back();
+        }
+        waits
     }
 
     /// The application adds to the stream, by writes of which each ends with a push.
