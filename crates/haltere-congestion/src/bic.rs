@@ -3,7 +3,7 @@
 //! slowly; above W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
-use crate::law::{LINUX_TICK, Openness, Ticks, WindowLaw, Windowed};
+use crate::law::{LINUX_TICK, Openness, Pace, Ticks, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{ParamError, Probe, Time};
@@ -39,8 +39,6 @@ haltere_units::params! {
 const DIVISOR: u64 = 4;
 /// While W_max is unknown: at least one segment for so many acknowledged (Linux).
 const UNKNOWN_PACE: u64 = 20;
-/// Ticks for which a pace lasts while the window stays: 1/32 s (Linux).
-const PACE_LASTS: u64 = 7;
 /// The first average of the segments of an acknowledgement, in sixteenths (Linux).
 const ACK_RATIO: u64 = 2 << 4;
 
@@ -53,16 +51,8 @@ pub struct Law {
     /// Segments that an acknowledgement covers, on average, in sixteenths. Linux's arithmetic is whole: from 2 segments
     /// on, acknowledgements of one segment lower it to 31/16 and no further. It is never below 15/16.
     ack_ratio: u64,
-    paced: Paced,
+    pace: Pace,
     openness: Openness,
-}
-
-/// A pace, and for which window and at which tick it was computed.
-#[derive(Debug, Clone, Copy, Default)]
-struct Paced {
-    cwnd: u64,
-    tick: u64,
-    segments: u64,
 }
 
 /// BIC for one sender.
@@ -101,7 +91,7 @@ impl WindowLaw for Law {
             params: params.clone(),
             w_max: 0,
             ack_ratio: ACK_RATIO,
-            paced: Paced::default(),
+            pace: Pace::default(),
             openness: Openness::default(),
         })
     }
@@ -111,11 +101,10 @@ impl WindowLaw for Law {
         }
     }
     fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64) {
-        let (cwnd, tick) = (window.cwnd, Ticks(LINUX_TICK).at(ev.now));
-        if self.paced.cwnd != cwnd || tick - self.paced.tick > PACE_LASTS {
-            self.paced = Paced { cwnd, tick, segments: self.pace(cwnd) };
+        if self.pace.expires(window.cwnd, ev.now, Ticks(LINUX_TICK)) {
+            self.pace.segments = self.pace(window.cwnd);
         }
-        window.additive_increase(self.paced.segments, acked);
+        window.additive_increase(self.pace.segments, acked);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         let (cwnd, beta) = (window.cwnd, self.params.beta);
@@ -124,7 +113,7 @@ impl WindowLaw for Law {
         if cwnd <= u64::from(self.params.low_window) { cwnd / 2 } else { (cwnd as f64 * beta) as u64 }
     }
     fn timed_out(&mut self) {
-        (self.w_max, self.ack_ratio, self.paced) = (0, ACK_RATIO, Paced::default());
+        (self.w_max, self.ack_ratio, self.pace) = (0, ACK_RATIO, Pace::default());
     }
     fn probe(&self, row: &mut Probe) {
         row.push("w_max", "segments", self.w_max as f64);
@@ -177,7 +166,7 @@ mod tests {
         let mut paced = |ms: u64| {
             c.law.avoid(&ack(ms, 0, 100, 100), &mut window, 0);
             c.law.ack_ratio = 2 << 4;
-            c.law.paced.segments
+            c.law.pace.segments
         };
         assert_eq!([0, 28, 31, 32].map(&mut paced), [10, 10, 10, 5]);
     }

@@ -12,6 +12,7 @@
 //! Linux's beta is 717/1024 = 0.7002 and its C 410/1024 = 0.4004.
 //! Units: segments and seconds within, bytes in the interface. Cost: O(1) an acknowledgement.
 
+use crate::law::{Pace, Ticks};
 use crate::slow_start::{Hystart, SlowStart};
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
@@ -66,8 +67,8 @@ haltere_units::params! {
     }
 }
 
-/// The pace is computed again after this time at the latest (Linux).
-const UPDATE_INTERVAL: Dur = Dur::from_ns(1_000_000_000 / 32);
+/// Times are exact.
+const CLOCK: Ticks = Ticks(Dur::from_ns(1));
 /// RTT samples this soon after a reduction still hold the old queue (Linux).
 const SETTLING: Dur = Dur::from_secs(1);
 /// While W_max is unknown: at least one segment for so many acknowledged, 5 % (Linux).
@@ -105,10 +106,7 @@ struct Epoch {
     /// The Reno window W_est in segments, and what was acknowledged towards its next one.
     w_est: u64,
     acked: u64,
-    /// Segments to acknowledge for one more.
-    cnt: u64,
-    last_cwnd: u64,
-    last_update: Time,
+    pace: Pace,
 }
 
 impl Cubic {
@@ -143,7 +141,7 @@ impl Cubic {
         let origin = self.w_max.max(cwnd);
         // Equation 2; zero if the window is above W_max already.
         let k_s = libm::cbrt((origin - cwnd) as f64 / self.params.c);
-        Epoch { start: now, k_s, origin, w_est: cwnd, acked: 0, cnt: 0, last_cwnd: 0, last_update: now }
+        Epoch { start: now, k_s, origin, w_est: cwnd, acked: 0, pace: Pace::default() }
     }
 
     /// The segments to acknowledge for one more; `acked` segments were acknowledged now.
@@ -151,16 +149,14 @@ impl Cubic {
         let cwnd = self.window.cwnd;
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin(now));
         epoch.acked += acked;
-        if epoch.last_cwnd != cwnd || now.since(epoch.last_update) > UPDATE_INTERVAL {
-            epoch.last_cwnd = cwnd;
-            epoch.last_update = now;
-            epoch.cnt = self.cubic_pace(&epoch, now);
+        if epoch.pace.expires(cwnd, now, CLOCK) {
+            epoch.pace.segments = self.cubic_pace(&epoch, now);
             self.follow_reno(&mut epoch);
-            epoch.cnt = epoch.cnt.max(FASTEST_PACE);
+            epoch.pace.segments = epoch.pace.segments.max(FASTEST_PACE);
         }
-        let cnt = epoch.cnt;
+        let segments = epoch.pace.segments;
         self.epoch = Some(epoch);
-        cnt
+        segments
     }
 
     /// RFC 9438 §4.4, §4.5: the pace that reaches W_cubic(t + RTT) in one round trip.
@@ -186,7 +182,7 @@ impl Cubic {
             epoch.w_est += 1;
         }
         if epoch.w_est > cwnd {
-            epoch.cnt = epoch.cnt.min(cwnd / (epoch.w_est - cwnd));
+            epoch.pace.segments = epoch.pace.segments.min(cwnd / (epoch.w_est - cwnd));
         }
     }
 

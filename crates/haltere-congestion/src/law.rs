@@ -120,6 +120,26 @@ impl Ticks {
 /// The tick of Linux at 250 Hz, which most distributions choose.
 pub(crate) const LINUX_TICK: Dur = Dur::from_ms(4);
 
+/// A pace: the segments to acknowledge for one more. Linux keeps it while the window stays, for 1/32 s at most.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    pub segments: u64,
+    cwnd: u64,
+    at: Time,
+}
+
+impl Pace {
+    /// True if it is to be computed again. It then stands for that window and time.
+    pub(crate) fn expires(&mut self, cwnd: u64, now: Time, clock: Ticks) -> bool {
+        let lasts = clock.floor(Dur::from_secs(1)) / 32;
+        let expired = self.cwnd != cwnd || clock.at(now) - clock.at(self.at) > lasts;
+        if expired {
+            (self.cwnd, self.at) = (cwnd, now);
+        }
+        expired
+    }
+}
+
 /// A control that is a law for its window.
 #[derive(Debug, Clone)]
 pub struct Windowed<L> {

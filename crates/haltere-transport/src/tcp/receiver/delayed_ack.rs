@@ -31,7 +31,7 @@ pub(crate) struct AckSchedule {
     acked_up_to: Offset,
     /// A delayed acknowledgement goes out at this time.
     delayed_until: Deadline,
-    /// A merged one does (Linux's compression of SACKs).
+    /// One that waits for more to arrive does: a merged one (Linux's compression of SACKs), or one after an instant.
     merged_until: Deadline,
     last_data: Time,
     /// In ns, 0: the timer is exact. Delays are counted in ticks, or in ns.

@@ -261,6 +261,7 @@ impl Receiver {
         }
         let held = self.disorder.as_ref().map_or(0, |d| d.ooo.bytes());
         self.in_order(a, held);
+        // If the application does not read at once after all, the next measurement has nothing to count.
         if had_holes && is_awaited {
             self.window.adjust(a.now, a.span.end);
         }

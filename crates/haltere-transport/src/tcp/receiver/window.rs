@@ -36,7 +36,7 @@ pub(crate) struct ReceiveWindow {
     ssthresh: u64,
     mss: u32,
     /// The part of the window that a byte takes until the application reads it, in 65,536ths.
-    unread: u32,
+    weight: u32,
     /// Room for headers in a packet's memory.
     headers: u16,
     /// The window field of a SYN.
@@ -73,7 +73,7 @@ impl ReceiveWindow {
             tuned,
             ssthresh: clamp,
             mss: mss as u32,
-            unread: unread(tuned, headers, mss),
+            weight: weight(tuned, headers, mss),
             headers,
             first: whole(clamp, if tuned { mss + 12 } else { 1 }),
             scale,
@@ -108,7 +108,7 @@ impl ReceiveWindow {
     /// The handshake is done: one segment of the buffer is set aside; measuring begins.
     pub(crate) fn established(&mut self, now: Time, mss: u64, scaled: bool) {
         self.mss = mss as u32;
-        self.unread = unread(self.tuned, self.headers, mss);
+        self.weight = weight(self.tuned, self.headers, mss);
         if !scaled {
             self.scale = 0;
             self.max = self.max.min(65_535);
@@ -136,7 +136,7 @@ impl ReceiveWindow {
     /// The part of the window that unread bytes take.
     #[inline]
     fn taken(&self, bytes: u64) -> u64 {
-        (bytes * u64::from(self.unread)) >> 16
+        (bytes * u64::from(self.weight)) >> 16
     }
 
     /// Space to advertise with `unread` bytes waiting for the application, from offset `next` on. The edge never moves
@@ -229,7 +229,7 @@ impl ReceiveWindow {
 }
 
 /// What a byte that waits in a tuned buffer takes of the window, in 65,536ths: half of its segment's memory.
-fn unread(tuned: bool, headers: u16, mss: u64) -> u32 {
+fn weight(tuned: bool, headers: u16, mss: u64) -> u32 {
     let memory = beside_payload(headers.into()) + mss;
     if tuned { ((memory << 15).div_ceil(mss)) as u32 } else { 1 << 16 }
 }

@@ -190,13 +190,9 @@ impl SendBuffer {
         }
         !self.waits && self.endless && !self.fin.is_known()
     }
-    /// The push of what was written last is taken back if it has not left.
+    /// The push of what was written last is taken back. False if it has left.
     fn take_back_push(&mut self) -> bool {
-        let waits = self.pushes.back() == Some(&low(self.write_end));
-        if waits {
-            self.pushes.pop_back();
-        }
-        waits
+        self.pushes.back() == Some(&low(self.write_end)) && self.pushes.pop_back().is_some()
     }
 
     /// The application adds to the stream, by writes of which each ends with a push.
