@@ -212,9 +212,9 @@ def test_presets_show_what_they_say() -> None:
     assert bbr > 2 * cubic and cubic_deep > 2 * bbr_deep
     # One run has 1.7 to 5.2 times, on Linux 2.2 to 4.6. The means of 32 runs are 3.4 and 1.8 times, of 16 runs on Linux
     # 3.3 and 1.9.
-    runs = [shown("rtt-fairness", seed) for seed in range(1, 17)]
+    runs = [shown("rtt-fairness", seed) for seed in range(1, 33)]
     shares, closer = ([statistics.mean(run[i][0][flow] for run in runs) for flow in range(3)] for i in (0, 1))
-    assert shares[0] > 2 * shares[1] > 2 * 1.4 * shares[2] > 0 and closer[0] < 2 * closer[2]
+    assert shares[0] > 2 * shares[1] > 2 * 1.7 * shares[2] > 0 and closer[0] < 2 * closer[2]
     (_, _, drops), (_, _, marks) = shown("ecn-aqm")
     first, second = drops["queues"][0], marks["queues"][0]
     assert first["dropped"][-1] > first["dropped"][0] and first["marked"][-1] == 0
