@@ -268,7 +268,7 @@ def machine(results: dict[str, Any]) -> str:
 TUNED = """\
 `make tuned` builds the package, runs it, and builds it again with the profile of the runs. It takes about ten minutes. Results are the same,
 byte for byte. The runs use other networks than this page ([tuned.py](../benches/tuned.py),
-[decision 0078](decisions/0078-a-build-that-learned-from-runs.md)). Columns with *tuned* show this build, all others the usual one.
+[decision 0078](decisions/simulator.md#0078-a-profile-guided-build)). Columns with *tuned* show this build, all others the usual one.
 """
 
 
@@ -293,7 +293,7 @@ medians.
 | pair | a full segment delivered to an application, with its acknowledgement |
 | packet-hop | one packet on one link |
 | CPU time | user and system time of the whole process, start-up and construction of the network included |
-| events | each program counts its own; Haltere needs less than one a packet-hop ([decision 0077](decisions/0077-links-fed-by-one-link.md)) |
+| events | each program counts its own; Haltere needs less than one a packet-hop ([decision 0077](decisions/simulator.md#0077-links-fed-by-one-link)) |
 | peak memory | maximum resident memory (`VmHWM`) |
 | KiB a flow | memory that became resident after the start, over the number of flows: network, packets and records |
 
