@@ -40,6 +40,8 @@ pub trait WindowLaw: Sized {
     fn wants_reduction(&self) -> bool {
         false
     }
+    /// Something is sent while nothing is in flight.
+    fn flight_started(&mut self) {}
     /// The connection is established; the handshake measured this round-trip time.
     fn established(&mut self, _window: &mut Window, _now: Time, _rtt: Dur) {}
     /// Shows the inner variables, for time series.
@@ -87,10 +89,14 @@ pub(crate) struct Openness {
 impl Openness {
     /// Takes an acknowledgement in. True if the state was `Open` when it arrived, whatever it begins.
     pub(crate) fn take(&mut self, ev: &AckEvent) -> bool {
-        let open = self.sacked == 0 && !self.repairing && !ev.in_rto_recovery;
+        let open = self.is_open() && !ev.in_rto_recovery;
         self.sacked = (self.sacked + ev.delivered.as_u64()).saturating_sub(ev.acked.as_u64());
         self.repairing = ev.in_recovery || ev.in_rto_recovery;
         open
+    }
+    /// True if the last acknowledgement left the state `Open`.
+    pub(crate) fn is_open(&self) -> bool {
+        self.sacked == 0 && !self.repairing
     }
 }
 
@@ -186,6 +192,9 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     }
     fn on_established(&mut self, now: Time, rtt: Dur) {
         self.law.established(&mut self.window, now, rtt);
+    }
+    fn on_flight_start(&mut self) {
+        self.law.flight_started();
     }
     of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {

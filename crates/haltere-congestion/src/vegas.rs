@@ -8,7 +8,7 @@
 
 use crate::reno;
 use crate::window::{Window, of_window};
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::format;
 use haltere_units::{Bytes, Dur, ParamError, Probe};
 
@@ -21,7 +21,8 @@ haltere_units::params! {
     ///
     /// Deviations: these are Linux's. diff is divided by baseRTT; the paper divides by RTT. Slow start doubles every
     /// round trip, not every other. Retransmission is the transport's, not Vegas's own. alpha and beta are 2 and 4
-    /// (paper: 2 and 4, or 1 and 3). On loss, in recovery, and in rounds with fewer than three samples it is Reno.
+    /// (paper: 2 and 4, or 1 and 3). On loss, in recovery, and in rounds with fewer than three samples it is Reno. A
+    /// flight that starts with nothing in flight measures baseRTT afresh.
     ///
     /// Known problems: it yields to every control that fills the queue. A base RTT that was measured in a queue is too
     /// large.
@@ -136,9 +137,8 @@ impl CongestionControl for Vegas {
         self.window.timeout(reno::halved(&self.window), ev);
         self.round_end = None;
     }
-    of_window!(undo, cache, sizes);
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
+    of_window!(undo, restart, cache, sizes);
+    fn on_flight_start(&mut self) {
         // The path may have changed in the meantime: measure it afresh (Linux).
         self.base_rtt = None;
         self.round_end = None;

@@ -20,7 +20,8 @@ haltere_units::params! {
     /// does not count, so a loss is judged by the N before it. The acknowledgement that ends a reduction has no RTT, so
     /// the queue counts as long. Before the third sample, and after a timeout until it is repaired, it is Reno. With a
     /// long queue every other count of a window's segments makes an increase, the first one does, and the
-    /// acknowledgement that finds a count complete is not counted.
+    /// acknowledgement that finds a count complete is not counted. A flight that starts with nothing in flight measures
+    /// the base RTT afresh.
     ///
     /// Known problems: in a queue that others keep full every loss looks like congestion.
     pub struct Params {
@@ -103,6 +104,9 @@ impl WindowLaw for Law {
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         self.reduced = true;
         if self.is_congested() { halved(window) } else { window.cwnd * 4 / 5 }
+    }
+    fn flight_started(&mut self) {
+        self.base = None;
     }
     fn probe(&self, row: &mut Probe) {
         row.push("queued", "segments", self.queued as f64 / PARTS as f64);

@@ -4,7 +4,7 @@
 //! least an eighth and at most a half.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
-use crate::law::{WindowLaw, Windowed};
+use crate::law::{Openness, WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
@@ -19,7 +19,7 @@ haltere_units::params! {
     /// counts as one in competition with Reno after 16 rounds of slow mode in a row. The queue is also judged in slow
     /// start, which ends if it is taken out. After a reduction the next judgement waits for a round of its own, whose
     /// round-trip times are all newer. A round is judged after the window grew by its last acknowledgement, and only if
-    /// the window was the limit.
+    /// the window was the limit. A flight that starts with nothing in flight measures the base RTT afresh.
     ///
     /// Known problems: a base RTT that was measured in a queue hides that queue.
     pub struct Params {
@@ -51,8 +51,7 @@ pub struct Law {
     round_end: u64,
     /// This acknowledgement ends a round; the next one ends there.
     next_end: Option<u64>,
-    /// This acknowledgement ended a reduction.
-    restarted: bool,
+    openness: Openness,
     /// The flow's own packets in the queue in the last round.
     queued: u64,
     /// Rounds of slow mode in a row; zero: fast mode.
@@ -112,10 +111,11 @@ impl WindowLaw for Law {
             self.samples += 1;
         }
         self.next_end = None;
+        let was_open = self.openness.take(ev);
         if ev.in_recovery {
             return;
         }
-        if core::mem::take(&mut self.restarted) {
+        if !was_open && self.openness.is_open() {
             self.begin_round(ev.snd_nxt);
         }
         if ev.cwnd_limited && ev.acked > Bytes::ZERO && ev.snd_una > self.round_end {
@@ -134,8 +134,8 @@ impl WindowLaw for Law {
         window.additive_increase(if self.slow_rounds == 0 { scalable } else { window.cwnd }, acked);
         self.judge_if_due(window);
     }
-    fn recovered(&mut self, _window: &mut Window, _now: Time) {
-        self.restarted = true;
+    fn flight_started(&mut self) {
+        self.base = None;
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         let half = (window.cwnd / 2).max(2);
@@ -199,15 +199,29 @@ mod tests {
         assert_eq!((c.law.queued, c.window.cwnd, c.window.ssthresh), (337, 674, 674));
     }
 
-    /// The round of 125 ms was cut by a reduction. What came before its end is not judged.
+    /// Recovery, or segments that arrive out of order. What was measured before its end is not judged.
     #[test]
-    fn a_round_begins_anew_after_a_reduction() {
+    fn a_round_begins_anew_when_the_state_is_open_again() {
+        let none = Bytes::ZERO;
+        for (in_recovery, delivered) in [(true, none), (false, Bytes::new(1000))] {
+            let mut c = yeah();
+            round(&mut c, 1, 100);
+            let (before, open) = (ack(3, 1, 125, 100), ack(4, 1, 125, 100));
+            c.on_ack(&AckEvent { snd_una: 12, snd_nxt: 20, in_recovery, acked: none, delivered, ..before });
+            assert_eq!((c.law.samples, c.law.round_end), (1, 16));
+            c.on_ack(&AckEvent { snd_una: 14, snd_nxt: 45, delivered: none, ..open });
+            assert_eq!((c.law.samples, c.law.round_end), (0, 45));
+        }
+    }
+
+    /// A flight that begins in a queue takes that queue for the path.
+    #[test]
+    fn nothing_in_flight_is_a_new_path() {
         let mut c = yeah();
         round(&mut c, 1, 100);
-        c.on_recovered(crate::law::testing::at(0));
-        c.on_ack(&AckEvent { snd_una: 30, snd_nxt: 45, ..ack(3, 1, 125, 100) });
-        c.on_ack(&AckEvent { snd_una: 44, snd_nxt: 46, ..ack(4, 1, 125, 100) });
-        assert_eq!((c.law.samples, c.law.round_end, c.law.slow_rounds), (1, 45, 0));
+        c.on_flight_start();
+        round(&mut c, 2, 150);
+        assert_eq!((c.law.queued, c.law.slow_rounds), (0, 0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What happens at the tail of a short flow, and after spurious retransmissions: the figures of Linux 6.1.
 
 use crate::pipe::{Mishap, Pipe, Setup};
-use haltere_units::{Bytes, Dur, Rate, Time};
+use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 
 fn ms(n: u64) -> Time {
     Time::from_ns(n * 1_000_000)
@@ -112,4 +112,30 @@ fn a_segment_reported_twice_was_delivered_twice() {
     let i = p.ends[0].info();
     assert_eq!((i.dsacks, i.delivered), (1, 11), "{i:?}");
     assert_eq!(i.acked, 10 * 1448);
+}
+
+/// Packets of the client that are lost.
+const LOST: core::ops::Range<u64> = 8..20;
+
+#[test]
+fn a_flight_that_begins_after_everything_was_lost_is_a_new_path() {
+    // All but the first segments are lost until the timeout. A round trip then takes 60 ms and not 20.
+    let mut s = Setup::new("vegas");
+    s.delay = Dur::from_ms(10);
+    let extra = |n| if n < LOST.end { Dur::ZERO } else { Dur::from_ms(40) };
+    s.scripts[0] =
+        Some(Box::new(move |n, _, _| Mishap { lose: LOST.contains(&n), extra: extra(n), ..Mishap::default() }));
+    let mut p = transfer(s, 24_000);
+    let base_rtt = |p: &Pipe| {
+        let mut row = Probe::new();
+        p.ends[0].probe(&mut row);
+        row.get("base_rtt").expect("Vegas shows it")
+    };
+    while p.ends[0].info().timeouts == 0 {
+        assert!(p.step(), "a timeout");
+    }
+    assert_eq!(base_rtt(&p), 0.0);
+    arrival(&mut p, 24_000);
+    p.run_until(p.now + Dur::from_ms(20));
+    assert!((0.060..0.061).contains(&base_rtt(&p)), "{}", base_rtt(&p));
 }

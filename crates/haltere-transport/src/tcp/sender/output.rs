@@ -124,6 +124,9 @@ impl Sender {
 
     #[inline]
     pub(crate) fn send_new(&mut self, len: u32, fin: bool, now: Time) -> Transmit {
+        if self.board.in_flight() == 0 {
+            self.control.on_flight_start();
+        }
         if self.board.is_empty() {
             self.begin_flight(now);
         }
@@ -171,6 +174,9 @@ impl Sender {
 
     /// A segment goes again, to repair a loss.
     pub(crate) fn retransmit(&mut self, index: usize, now: Time) -> Transmit {
+        if self.board.in_flight() == 0 {
+            self.control.on_flight_start();
+        }
         self.undo.on_retransmission(now);
         self.board.retransmitted(index, now);
         self.send_again(index, now)
