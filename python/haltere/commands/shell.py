@@ -246,7 +246,8 @@ def _network(args: argparse.Namespace) -> int:
         rows.append((link["name"], f"{8e-6 * sent / _BETWEEN_S:.2f}", *map(str, counts)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *cells in rows:
-        print(name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)), sep="  ")
+        right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        print(name.ljust(widths[0]), *right, sep="  ")
     return 0
 
 
