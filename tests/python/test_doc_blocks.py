@@ -30,7 +30,7 @@ BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```([\w{}-]*)[^\n]*\n(.*?)^`
 
 #: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
 PARSED = re.compile(
-    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check|stack build)\b"
+    r"--dask|--stack|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check|stack build)\b"
 )
 #: Programs of the machine, which are not carried out.
 OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git", "cc"}
@@ -172,7 +172,7 @@ def is_an_experiment(block: Block) -> None:
         whole = text if "[topology" in text else f"{top}\n{head}{rest}\n{tables}"
         path = Path(block.name or "block.toml")
         # A stack is a library that nobody has built here: the rest is read without it.
-        whole = re.sub(r"^stack = .*\n", "", whole, flags=re.M)
+        whole = re.sub(r"^stack += .*\n", "", whole, flags=re.M)
         path.write_text(whole)
         shutil.rmtree(Path("results") / path.stem, ignore_errors=True)
         assert package.load(path).to_dict() and tomllib.loads(whole), block
