@@ -40,7 +40,7 @@ class Traffic:
     endless_without: tuple[str, ...] | None = None
     """Its flows always have something to send unless an entry gives one of these keys; ``None``: never."""
     noun: str = "flow"
-    """What a sentence calls one of its flows, after the control and the kind."""
+    """What a sentence calls one of its flows, after the control and the kind; empty: the kind's name is enough."""
 
     @property
     def greedy(self) -> bool:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import pytest
 
 import haltere as package
 from conftest import ROOT, SMALL, haltere
-from haltere import _core, catalogue, cli
+from haltere import _core, catalogue, cli, stacks
 
 PAGES = [
     ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "paper").glob("*.md")),
@@ -30,7 +30,7 @@ BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```([\w{}-]*)[^\n]*\n(.*?)^`
 
 #: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
 PARSED = re.compile(
-    r"--dask|--stack|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check|stack build)\b"
+    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|course|validate|classify|correlate|search|attack|pack run|check|stack build)\b"
 )
 #: Programs of the machine, which are not carried out.
 OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git", "cc"}
@@ -178,6 +178,12 @@ def is_an_experiment(block: Block) -> None:
         assert package.load(path).to_dict() and tomllib.loads(whole), block
 
 
+def lacks_its_stack(arguments: Sequence[str]) -> bool:
+    """Whether a command is about a transport stack that nobody has built here."""
+    built = {stack.name for stack in stacks.built()}
+    return any(option == "--stack" and name not in built for option, name in itertools.pairwise(arguments))
+
+
 def ran(command: str, block: Block) -> None:
     """Carries out a command, shortened, or has the parser read it."""
     plain = BEFORE.sub("", command)
@@ -188,7 +194,7 @@ def ran(command: str, block: Block) -> None:
         makefiles = [ROOT / "Makefile", *ROOT.glob("tools/*/targets.mk")]
         targets = re.findall(r"^([a-z0-9-]+):", "".join(path.read_text() for path in makefiles), re.M)
         assert arguments[0] in targets, f"{block}: {command}"
-    elif word == "haltere" and PARSED.search(plain):
+    elif word == "haltere" and (PARSED.search(plain) or lacks_its_stack(arguments)):
         cli._parser(arguments).parse_args(arguments)
     elif word == "haltere":
         done = haltere(*arguments, *shorter(arguments), cwd=Path.cwd(), timeout=300)

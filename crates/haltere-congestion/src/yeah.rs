@@ -211,6 +211,8 @@ mod tests {
             assert_eq!((c.law.samples, c.law.round_end), (1, 16));
             c.on_ack(&AckEvent { snd_una: 14, snd_nxt: 45, delivered: none, ..open });
             assert_eq!((c.law.samples, c.law.round_end), (0, 45));
+            c.on_ack(&AckEvent { snd_una: 44, snd_nxt: 46, ..ack(5, 1, 125, 100) });
+            assert_eq!((c.law.samples, c.law.round_end, c.law.slow_rounds), (1, 45, 0));
         }
     }
 

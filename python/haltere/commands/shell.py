@@ -236,18 +236,18 @@ def _of_link(args: argparse.Namespace) -> _Change:
 
 
 def _network(args: argparse.Namespace) -> int:
+    from ..report.document import Document, Table
+
     before = {one["name"]: one for one in _asked(args.changes)["links"]}
     time.sleep(_BETWEEN_S)
-    rows = [("link", "Mbit/s", "waiting", "sent", "dropped", "marked", "lost")]
+    rows = []
     for link in _asked([])["links"]:
         sent = link["sent_bytes"] - before[link["name"]]["sent_bytes"]
         dropped = link["dropped_overlimit"] + link["dropped_congestion"]
         counts = (link["waiting_packets"], link["sent"], dropped, link["marked"], link["lost"])
-        rows.append((link["name"], f"{8e-6 * sent / _BETWEEN_S:.2f}", *map(str, counts)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *cells in rows:
-        right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        print(name.ljust(widths[0]), *right, sep="  ")
+        rows.append([link["name"], f"{8e-6 * sent / _BETWEEN_S:.2f}", *map(str, counts)])
+    columns = ["link", "Mbit/s", "waiting", "sent", "dropped", "marked", "lost"]
+    print(Document("", [Table("network", "", columns, rows)]).text().strip())
     return 0
 
 

@@ -116,8 +116,7 @@ def _who(runs: Sequence[Run]) -> str:
     for row in runs[0].data_flows.select(["flow", "kind", "congestion", "group"]).to_pylist():
         kind = kinds.traffic(str(row["kind"]))
         called = named[str(row["group"])] if row["kind"] == kinds.OUTSIDE else row["kind"]
-        noun = kind.noun if kind.noun != called else ""
-        what = " ".join(str(word) for word in (row["congestion"], called, noun) if word)
+        what = " ".join(str(word) for word in (row["congestion"], called, kind.noun) if word)
         if kind.arrivals:
             came = [run.arrivals().get(str(row["group"]), 0) for run in runs]
             counts[what] = counts.get(what, 0) + float(np.mean(came))

@@ -43,7 +43,7 @@ pub struct About {
     pub without: &'static [&'static str],
     /// Its flows always have something to send, unless the entry gives one of these keys. `None`: they never do.
     pub endless_without: Option<&'static [&'static str]>,
-    /// What a sentence calls one of its flows, after the control and the kind.
+    /// What a sentence calls one of its flows, after the control and the kind. Empty: the kind's name is enough.
     pub noun: &'static str,
 }
 

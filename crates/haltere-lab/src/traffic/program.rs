@@ -76,7 +76,7 @@ const PATIENCE: Dur = Dur::from_secs(60);
 
 impl TrafficKind for Program {
     fn about() -> About {
-        About { table: Some("programs"), noun: "program", ..About::PLAIN }
+        About { table: Some("programs"), noun: "", ..About::PLAIN }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         for (name, words) in [("client", &self.client), ("server", &self.server)] {

@@ -124,9 +124,7 @@ impl Sender {
 
     #[inline]
     pub(crate) fn send_new(&mut self, len: u32, fin: bool, now: Time) -> Transmit {
-        if self.board.in_flight() == 0 {
-            self.control.on_flight_start();
-        }
+        self.note_flight_start();
         if self.board.is_empty() {
             self.begin_flight(now);
         }
@@ -158,7 +156,15 @@ impl Sender {
         }
     }
 
-    /// Nothing was in flight: a new flight begins, perhaps after an idle time.
+    /// Before anything is sent: the control is called if nothing is in flight, whatever is outstanding.
+    #[inline]
+    fn note_flight_start(&mut self) {
+        if self.board.in_flight() == 0 {
+            self.control.on_flight_start();
+        }
+    }
+
+    /// Nothing was outstanding: a new flight begins, perhaps after an idle time.
     fn begin_flight(&mut self, now: Time) {
         self.delivery.restart(now);
         if self.output.segments == 0 {
@@ -174,9 +180,7 @@ impl Sender {
 
     /// A segment goes again, to repair a loss.
     pub(crate) fn retransmit(&mut self, index: usize, now: Time) -> Transmit {
-        if self.board.in_flight() == 0 {
-            self.control.on_flight_start();
-        }
+        self.note_flight_start();
         self.undo.on_retransmission(now);
         self.board.retransmitted(index, now);
         self.send_again(index, now)
