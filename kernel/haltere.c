@@ -14,6 +14,7 @@
  *   read                           what was counted until the end, as JSON
  * /proc/haltere_pcap is what was captured, as pcap with nanoseconds since the
  * run began.
+ * /proc/haltere_line is a person's terminal: see line.h.
  *
  * A link may have one of Linux's own queue disciplines. It is attached to a
  * device "q<number>" that nobody sends to: the fabric calls the discipline.
@@ -64,6 +65,8 @@ u64 hk_arrive(void *fabric, u64 now, u32 node, u64 skb, const struct hk_seen *se
 u64 hk_advance(void *fabric, u64 now);
 u64 hk_wake(void *fabric, u64 now, u32 queue);
 size_t hk_counted(void *fabric, bool first, const char **text);
+size_t hk_now(void *fabric, u64 now, const char **text);
+u64 hk_change(void *fabric, u64 now, const u8 *text, size_t len, char *why);
 void hk_free(void *fabric);
 
 static DEFINE_SPINLOCK(lock);
@@ -536,6 +539,8 @@ static const struct proc_ops capture_files = {
 	.proc_lseek = default_llseek,
 };
 
+#include "line.h"
+
 static int __init start(void)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -545,7 +550,7 @@ static int __init start(void)
 	hrtimer_setup(&timer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 #endif
 	fill_reserve(NULL);
-	if (!proc_create("haltere_pcap", 0400, NULL, &capture_files))
+	if (!proc_create("haltere_pcap", 0400, NULL, &capture_files) || !proc_create("haltere_line", 0600, NULL, &line_files))
 		return -ENOMEM;
 	return proc_create("haltere", 0600, NULL, &files) ? 0 : -ENOMEM;
 }

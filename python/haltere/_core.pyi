@@ -88,6 +88,9 @@ class Progress:
     def cancelled(self) -> bool:
         """True once :meth:`cancel` was called."""
 
+    def interrupt(self) -> None:
+        """Interrupts the program at the terminal of a guest, as Ctrl-C does."""
+
     def cancel(self) -> None:
         """Ends the run soon: it raises :class:`HaltereError`."""
 
@@ -594,6 +597,32 @@ def kernel_run(
 
     ``options`` is JSON: ``router`` (``auto``, ``kernel``, ``user``), ``gso``, ``ftp_server``.
     """
+
+@final
+class KernelSession:
+    """The network of a scenario in a guest, and a program in one of its hosts with a person's terminal."""
+
+    def __new__(cls, vmlinux: str, guest: str) -> KernelSession:
+        """``vmlinux`` is the kernel, ``guest`` the program in it."""
+
+    def hold(self, scenario: Scenario, session: str, options: str, progress: Progress) -> int:
+        """Holds the network until the program ends: its exit status, or 128 and the signal that ended it.
+
+        ``session`` (``servers``, ``host``, ``words``, ``environment``) and ``options`` are JSON. Another thread must :meth:`hear`.
+        """
+    def hear(self, seconds: float) -> tuple[str, bytes] | None:
+        """The next message of the terminal: letter and text, as ``kernel/line.h`` lists them.
+
+        The letter is empty if no message comes within so many seconds. ``None``: the guest has ended.
+        """
+    def say(self, kind: str, text: bytes) -> None:
+        """Sends a message. Raises :class:`OSError` if the guest has ended."""
+
+def kernel_fabric(scenario: Scenario) -> str:
+    """The network of a scenario as JSON: the text that changes the links of a session."""
+
+def kernel_hosts(scenario: Scenario) -> list[str]:
+    """The nodes between which the flows of a scenario run."""
 
 def kernel_about(vmlinux: str, guest: str) -> str:
     """What a guest kernel says of itself, as JSON: ``release``, ``controls``, ``fabric``. Boots it."""

@@ -198,6 +198,15 @@ def test_a_program_behind_one_link_sees_its_rate_and_its_change(tmp_path: Path) 
     assert second < 2.05 and second < first <= 20.5
 
 
+def test_options_of_exec_may_follow_its_host_as_in_its_help(tmp_path: Path) -> None:
+    path = experiment(tmp_path, client=["true"])
+    done = haltere("exec", path.name, "c1", "--server", "no host", "--", "true", "--server", "its own", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "haltere: exec: --server must be 'HOST: COMMAND', got `no host`\n"
+    done = haltere("exec", path.name, "c1", cwd=tmp_path)
+    assert "a program must follow `--`, got none" in done.stderr
+
+
 @privileged
 def test_exec_gives_the_programs_exit_status_and_names_of_hosts(tmp_path: Path) -> None:
     path = experiment(tmp_path, client=["true"])

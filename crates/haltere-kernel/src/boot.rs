@@ -8,7 +8,7 @@
 //! User-Mode Linux is an ordinary process, so code that was compiled into it could do whatever the user may.
 //! [`sys::confine`] says what the host's kernel denies it.
 
-use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
+use crate::contract::{About, Answer, Done, Failure, Options, Request, Session, interrupt_file, version};
 pub use crate::sys::has_landlock;
 use crate::sys::{self, Rules};
 use haltere_plan::Plan;
@@ -17,6 +17,7 @@ use nix::unistd::Pid;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -62,6 +63,8 @@ pub struct Watch<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Nanoseconds of the run that are done, for others to read.
     pub progress: Option<&'a AtomicU64>,
+    /// How often the person interrupted the program at the terminal.
+    pub interrupts: Option<&'a AtomicU64>,
 }
 
 /// Why a run in a guest failed.
@@ -97,31 +100,60 @@ fn os(doing: impl Into<String>) -> impl FnOnce(io::Error) -> BootError {
 
 /// Runs the plan in a guest.
 pub fn run(kernel: &Kernel, plan: &Plan, options: &Options, watch: Watch<'_>) -> Result<Done, BootError> {
-    let request = Request { version: version(), plan: Some(plan.clone()), options: options.clone() };
-    match ask(kernel, plan.seed, &request, watch)? {
+    let request = Request { version: version(), plan: Some(plan.clone()), session: None, options: options.clone() };
+    match ask(kernel, plan.seed, &request, None, watch)? {
         Answer::Done(done) => Ok(*done),
-        Answer::Failed(failure) => Err(BootError::Guest(failure)),
-        Answer::Kernel(_) => Err(BootError::Kernel("answered another question".into())),
+        answer => Err(unexpected(answer)),
+    }
+}
+
+/// Holds the network of the plan in a guest until the session's program ends: its exit status. `line` is what the guest's kernel
+/// calls the person's end of the terminal.
+pub fn hold(
+    kernel: &Kernel,
+    plan: &Plan,
+    session: Session,
+    options: &Options,
+    line: OwnedFd,
+    watch: Watch<'_>,
+) -> Result<i32, BootError> {
+    let (plan, options, seed) = (Some(plan.clone()), options.clone(), plan.seed);
+    let request = Request { version: version(), plan, session: Some(session), options };
+    match ask(kernel, seed, &request, Some(line), watch)? {
+        Answer::Ended(status) => Ok(status),
+        answer => Err(unexpected(answer)),
+    }
+}
+
+fn unexpected(answer: Answer) -> BootError {
+    match answer {
+        Answer::Failed(failure) => BootError::Guest(failure),
+        _ => BootError::Kernel("answered another question".into()),
     }
 }
 
 /// Asks a kernel what it is.
 pub fn about(kernel: &Kernel) -> Result<About, BootError> {
-    let request = Request { version: version(), plan: None, options: Options::default() };
-    match ask(kernel, 1, &request, Watch::default())? {
+    let request = Request { version: version(), plan: None, session: None, options: Options::default() };
+    match ask(kernel, 1, &request, None, Watch::default())? {
         Answer::Kernel(about) => Ok(about),
-        Answer::Failed(failure) => Err(BootError::Guest(failure)),
-        Answer::Done(_) => Err(BootError::Kernel("answered another question".into())),
+        answer => Err(unexpected(answer)),
     }
 }
 
 /// Boots, waits and reads the answer.
-fn ask(kernel: &Kernel, seed: u64, request: &Request, watch: Watch<'_>) -> Result<Answer, BootError> {
+fn ask(
+    kernel: &Kernel,
+    seed: u64,
+    request: &Request,
+    line: Option<OwnedFd>,
+    watch: Watch<'_>,
+) -> Result<Answer, BootError> {
     let folder = Folder::new().map_err(os("making a folder for the guest"))?;
     folder.fill(kernel, request)?;
     let console = folder.path.join("console");
     let rules = folder.rules(&kernel.vmlinux, &request.options.host_files);
-    let mut guest = Guest(start(kernel, seed, &folder.path, &console, &rules)?, folder.path.clone());
+    let mut guest = Guest(start(kernel, seed, &folder.path, &console, &rules, line)?, folder.path.clone());
     guest.wait(&folder.path, watch)?;
     drop(guest);
     if let Some(to) = &request.options.pcap {
@@ -204,7 +236,14 @@ impl Drop for Folder {
     }
 }
 
-fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path, rules: &Rules) -> Result<Child, BootError> {
+fn start(
+    kernel: &Kernel,
+    seed: u64,
+    folder: &Path,
+    console: &Path,
+    rules: &Rules,
+    line: Option<OwnedFd>,
+) -> Result<Child, BootError> {
     let log = File::create(console).map_err(os("making the guest's console"))?;
     let errors = log.try_clone().map_err(os("making the guest's console"))?;
     let vmlinux = fs::canonicalize(&kernel.vmlinux).map_err(os(format!("finding {}", kernel.vmlinux.display())))?;
@@ -218,6 +257,10 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path, rules: &Rule
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
     command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", work).current_dir(folder);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
+    if let Some(line) = line {
+        let number = sys::hand_over(&mut command, line);
+        command.arg(format!("haltere_line={number}"));
+    }
     sys::confine(&mut command, rules).map_err(os("confining the guest"))?;
     command.spawn().map_err(os(format!("starting {}", vmlinux.display())))
 }
@@ -229,8 +272,13 @@ impl Guest {
     fn wait(&mut self, folder: &Path, watch: Watch<'_>) -> Result<(), BootError> {
         let progress = folder.join("root/out/progress");
         let patience = std::env::var(PATIENCE).ok().and_then(|s| s.parse().ok()).unwrap_or(PATIENCE_CPU_S);
-        let (mut last, mut since_cpu, mut looks) = (0, 0.0, 0);
+        let (mut last, mut since_cpu, mut looks, mut interrupts) = (0, 0.0, 0, 0);
+        let root = format!("{}/root/", folder.display());
         loop {
+            if watch.interrupts.is_some_and(|asked| asked.load(Ordering::Relaxed) > interrupts) {
+                interrupts += 1;
+                File::create(interrupt_file(&root, interrupts)).map_err(os("interrupting the program"))?;
+            }
             if self.0.try_wait().map_err(os("waiting for the guest"))?.is_some() {
                 return Ok(());
             }

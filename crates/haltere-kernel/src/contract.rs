@@ -15,8 +15,23 @@ pub struct Request {
     pub version: String,
     /// The run; `None`: the guest only says what its kernel is.
     pub plan: Option<Plan>,
+    /// Programs of a person, for whom the network of the plan is there without its flows.
+    pub session: Option<Session>,
     /// How the run is done.
     pub options: Options,
+}
+
+/// The programs of a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Host and words of programs beside it. They start first.
+    pub servers: Vec<(String, Vec<String>)>,
+    /// The host of the program at the person's terminal.
+    pub host: String,
+    /// Its name and arguments.
+    pub words: Vec<String>,
+    /// The environment of all of them beside the usual.
+    pub environment: Vec<(String, String)>,
 }
 
 /// How a run is done.
@@ -60,7 +75,9 @@ pub enum Answer {
     Kernel(About),
     /// The run came to its end.
     Done(Box<Done>),
-    /// It did not.
+    /// The program at the terminal ended with this status: 128 and the signal's number, if a signal ended it.
+    Ended(i32),
+    /// The run, or the session, failed.
     Failed(Failure),
 }
 
@@ -122,6 +139,11 @@ impl fmt::Display for Failure {
             Failure::Input(why) | Failure::Other(why) => write!(f, "{why}"),
         }
     }
+}
+
+/// The file in the guest's root folder that says that the person interrupted the program for the `nth` time.
+pub fn interrupt_file(root: &str, nth: u64) -> String {
+    format!("{root}interrupt-{nth}")
 }
 
 /// Tells two builds of this contract apart: a digest of the sources of plan, record, fabric and this file.

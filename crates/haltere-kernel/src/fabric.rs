@@ -4,9 +4,11 @@
 //! memory than a kernel gives in one allocation, however long the run was.
 
 use alloc::string::String;
-use haltere_plan::fabric::{Fabric, Routed, Totals};
+use alloc::vec::Vec;
+use haltere_plan::fabric::{Fabric, LinkNow, Routed, Totals};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::{LinkQueue, WorldQueue};
+use haltere_units::Time;
 use serde::{Deserialize, Serialize};
 
 /// The queues of links that are the kernel's own: index of the link, and the `tc` words.
@@ -36,6 +38,18 @@ pub fn next_piece<P: Routed>(fabric: &mut Fabric<P>) -> String {
     fabric.samples().take_chunk().map_or_else(String::new, |samples| line(&samples))
 }
 
+/// The links at one instant.
+#[derive(Serialize)]
+struct Now {
+    time_s: f64,
+    links: Vec<LinkNow>,
+}
+
+/// The links as they are, for a person.
+pub fn links_now<P: Routed>(fabric: &mut Fabric<P>, now: Time) -> String {
+    line(&Now { time_s: now.as_secs_f64(), links: fabric.links_now(now) })
+}
+
 fn line(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
@@ -44,10 +58,10 @@ fn line(value: &impl Serialize) -> String {
 
 /// Reads all pieces.
 #[cfg(feature = "host")]
-pub fn read(text: &[u8]) -> serde_json::Result<(Counted, alloc::vec::Vec<haltere_plan::record::QueueSample>)> {
+pub fn read(text: &[u8]) -> serde_json::Result<(Counted, Vec<haltere_plan::record::QueueSample>)> {
     let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let counted = serde_json::from_slice(lines.next().unwrap_or_default())?;
-    let mut samples = alloc::vec::Vec::new();
+    let mut samples = Vec::new();
     for line in lines {
         samples.append(&mut serde_json::from_slice(line)?);
     }

@@ -3,12 +3,15 @@
 //! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and
 //! switches the machine off. All of it is deterministic: time is virtual, and entropy comes from the seed.
 
-use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
+use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, Session, interrupt_file, version};
 use crate::fabric::{self, kernel_queues};
 use crate::tc;
 use haltere_plan::fabric::{Totals, write_down};
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
+use haltere_units::Time;
+use haltere_wire::clock::monotonic_ns;
+use haltere_wire::hosts::{Hosts, Task};
 use haltere_wire::namespace::attach_disciplines;
 use haltere_wire::{Calibrate, Control, Manner, Network, WireError, host_names, program};
 use nix::errno::Errno;
@@ -28,6 +31,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Uptime from which a person's programs run: `ping` of iputils takes an uptime below 1 s for no time at all.
+const AWAKE: Duration = Duration::from_secs(1);
 /// How often the guest reports its progress, in virtual time.
 const SAY: Duration = Duration::from_millis(100);
 /// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path.
@@ -36,6 +41,10 @@ const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("
 
 /// Where the host's files are, if a run needs a program of the host.
 const HOST: &str = "/host";
+/// The names of the experiment's hosts, as `/etc/hosts` has them.
+const NAMES: &str = "/tmp/hosts";
+/// The terminal of a person: see `kernel/line.h`.
+const LINE: &str = "/proc/haltere_line";
 /// The host's root folder as seen from the guest's private one.
 const UP: &str = "../../../../../../../../../../../../../../../..";
 
@@ -100,12 +109,9 @@ fn confine() -> io::Result<()> {
     Ok(setuid(user.into())?)
 }
 
-/// Shows the host's files, read-only, if the plan has programs of the host, with this machine's processes, devices and names instead of
-/// the host's. `files` are those that such a program may read; some may lie where the guest has folders of its own.
+/// Shows the host's files, read-only, with this machine's processes, devices and names instead of the host's. `files` are those that
+/// programs of the host may read; some may lie where the guest has folders of its own.
 fn show_host(plan: &Plan, files: &[String]) -> Result<(), Failure> {
-    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_) | AppPlan::Program(_))) {
-        return Ok(());
-    }
     // Programs write to folders that are made for them.
     umask(Mode::empty());
     let show = |kind: &str, place: &str, flags, data: Option<&str>| {
@@ -130,8 +136,8 @@ fn show_host(plan: &Plan, files: &[String]) -> Result<(), Failure> {
     for (file, kept) in &covered {
         show_again(kept, file)?;
     }
-    fs::write("/tmp/hosts", host_names(plan)).map_err(other("the names of the hosts"))?;
-    let _ = mount(Some("/tmp/hosts"), "/host/etc/hosts", None::<&str>, MsFlags::MS_BIND, None::<&str>);
+    fs::write(NAMES, host_names(plan)).map_err(other("the names of the hosts"))?;
+    let _ = mount(Some(NAMES), "/host/etc/hosts", None::<&str>, MsFlags::MS_BIND, None::<&str>);
     Ok(())
 }
 
@@ -175,9 +181,10 @@ fn serve() -> Result<Answer, Failure> {
         ));
     }
     let request: Request = serde_json::from_slice(&bytes).map_err(|e| other("request.json")(e.into()))?;
-    match request.plan {
-        None => about().map(Answer::Kernel),
-        Some(plan) => run(&plan, &request.options).map(|done| Answer::Done(Box::new(done))),
+    match (request.plan, request.session) {
+        (None, _) => about().map(Answer::Kernel),
+        (Some(plan), None) => run(&plan, &request.options).map(|done| Answer::Done(Box::new(done))),
+        (Some(plan), Some(session)) => hold(plan, &request.options, &session).map(Answer::Ended),
     }
 }
 
@@ -195,9 +202,10 @@ fn about() -> Result<About, Failure> {
 }
 
 fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
-    show_host(plan, &options.host_files)?;
-    let (progress, ended) = (AtomicU64::new(0), AtomicBool::new(false));
-    let said = fs::File::create("/out/progress").map_err(other("progress"))?;
+    if plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_) | AppPlan::Program(_))) {
+        show_host(plan, &options.host_files)?;
+    }
+    let progress = AtomicU64::new(0);
     let control = Control {
         progress: Some(&progress),
         calibrate: Calibrate::No,
@@ -206,7 +214,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
             .chain(options.ftp_server.iter().map(String::as_str))
             .map(Into::into)
             .collect(),
-        programs: program::Place { root: HOST.into(), through: vec!["/init".into()] },
+        programs: among_the_hosts(),
         manner: Manner {
             readers: true,
             sampled_recoveries: true,
@@ -214,21 +222,60 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
         },
         ..Control::default()
     };
+    saying(
+        || progress.load(Ordering::Relaxed),
+        || match options.router {
+            Router::User => in_user_space(plan, &control),
+            Router::Auto if !Path::new(DEVICE).exists() => in_user_space(plan, &control),
+            Router::Auto | Router::Kernel => in_the_kernel(plan, &control, options),
+        },
+    )
+}
+
+/// The host's programs.
+fn among_the_hosts() -> program::Place {
+    program::Place { root: HOST.into(), through: vec!["/init".into()] }
+}
+
+/// Does the work, and says meanwhile how far it is, in nanoseconds.
+fn saying<T>(progress: impl Fn() -> u64 + Sync, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let ended = AtomicBool::new(false);
+    let said = fs::File::create("/out/progress").map_err(other("progress"))?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
                 // A failed write is made good by the next one.
-                let _ = said.write_all_at(&progress.load(Ordering::Relaxed).to_le_bytes(), 0);
+                let _ = said.write_all_at(&progress().to_le_bytes(), 0);
                 std::thread::sleep(SAY);
             }
         });
-        let done = match options.router {
-            Router::User => in_user_space(plan, &control),
-            Router::Auto if !Path::new(DEVICE).exists() => in_user_space(plan, &control),
-            Router::Auto | Router::Kernel => in_the_kernel(plan, &control, options),
-        };
+        let done = work();
         ended.store(true, Ordering::Relaxed);
         done
+    })
+}
+
+/// Holds the network of the plan for a person's programs: the exit status of the one at the terminal.
+fn hold(mut plan: Plan, options: &Options, session: &Session) -> Result<i32, Failure> {
+    show_host(&plan, &options.host_files)?;
+    // The program ends it.
+    plan.end = Time::NEVER;
+    plan.measure.queues = None;
+    let terminal = fs::OpenOptions::new().read(true).write(true).open(LINE).map_err(other("the terminal"))?;
+    saying(monotonic_ns, || {
+        std::thread::sleep(AWAKE.saturating_sub(Duration::from_nanos(monotonic_ns())));
+        let hosts = Hosts::over(&plan, &Device { plan: &plan }, options.gso, among_the_hosts(), Path::new(NAMES))?;
+        let task = |(host, words)| Task { host, words, environment: &session.environment };
+        for (host, words) in &session.servers {
+            hosts.serve(task((host, words)))?;
+        }
+        let mut interrupts = 0;
+        let interrupted = || {
+            let is_new = Path::new(&interrupt_file("/", interrupts + 1)).exists();
+            interrupts += u64::from(is_new);
+            is_new
+        };
+        Ok(hosts.run_at(terminal, task((&session.host, &session.words)), interrupted)?)
     })
 }
 

@@ -15,8 +15,9 @@
 //! - [`boot`] starts a guest, watches it and ends it.
 //! - [`guest`] is the program that runs in it.
 //! - [`tc`] reads what is written of the kernel's own queue disciplines.
+//! - [`terminal`] joins a person and a program in the guest.
 //!
-//! [`contract`], [`boot`], [`guest`] and [`tc`] are there with the feature `host`.
+//! [`contract`], [`boot`], [`guest`], [`tc`] and [`terminal`] are there with the feature `host`.
 
 #![cfg_attr(not(any(test, feature = "host")), no_std)]
 extern crate alloc;
@@ -36,3 +37,5 @@ pub mod guest;
 mod sys;
 #[cfg(feature = "host")]
 pub mod tc;
+#[cfg(feature = "host")]
+pub mod terminal;

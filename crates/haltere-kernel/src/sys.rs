@@ -49,6 +49,20 @@ pub fn confine(command: &mut Command, rules: &Rules) -> io::Result<()> {
     Ok(())
 }
 
+/// The command's process has this descriptor, under the number that is returned.
+pub fn hand_over(command: &mut Command, what: OwnedFd) -> i32 {
+    const NUMBER: i32 = 3;
+    // SAFETY: plain system calls, safe between fork and exec; the descriptor is open until then.
+    unsafe {
+        command.pre_exec(move || {
+            let from = what.as_raw_fd();
+            // A descriptor that has the number already keeps it, and must outlive the start of the program.
+            done(if from == NUMBER { libc::fcntl(from, libc::F_SETFD, 0) } else { libc::dup2(from, NUMBER) })
+        });
+    }
+    NUMBER
+}
+
 /// Keeps this process, and all that it starts, on the processor on which it is: at a fork the host takes an idle one.
 fn stay_here() {
     // SAFETY: a set of processors is plain data, and the calls read and write nothing else. If they are refused, the

@@ -32,13 +32,15 @@ use crate::routes::{NextHops, Routes};
 use crate::series::Series;
 use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use haltere_queue::{LinkContext, Pkt, Qdisc};
+use haltere_queue::{Backlog, LinkContext, Pkt, Qdisc};
 use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use sockets::{Seen, Sockets};
 
 /// The parts of a fabric.
@@ -160,6 +162,46 @@ impl Totals {
         let came = self.counters.arrived + self.counters.emitted + links(|c| c.duplicated);
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
         came as i64 - (self.counters.departed + gone + self.counters.unroutable + self.inside) as i64
+    }
+}
+
+/// A link at one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkNow {
+    /// Its name.
+    pub name: String,
+    /// What waits in its queue.
+    pub waiting: Backlog,
+    /// Packets in its ring.
+    pub ring: u32,
+    /// Its counters since the run began.
+    pub counters: LinkCounters,
+}
+
+impl Serialize for LinkNow {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let c = &self.counters;
+        let counted = [
+            ("arrived", c.arrived),
+            ("sent", c.sent),
+            ("sent_bytes", c.sent_bytes),
+            ("dropped_overlimit", c.dropped_overlimit),
+            ("dropped_congestion", c.dropped_congestion),
+            ("marked", c.marked),
+            ("emitted", c.emitted),
+            ("lost", c.lost),
+            ("peak_packets", c.peak_packets.into()),
+            ("waiting_packets", self.waiting.packets.into()),
+            ("waiting_bytes", self.waiting.bytes),
+            ("ring_packets", self.ring.into()),
+        ];
+        let mut object = to.serialize_struct("LinkNow", counted.len() + 2)?;
+        object.serialize_field("name", &self.name)?;
+        for (name, count) in counted {
+            object.serialize_field(name, &count)?;
+        }
+        object.serialize_field("packet_seconds", &(c.packet_ns as f64 * 1e-9))?;
+        object.end()
     }
 }
 
@@ -332,6 +374,16 @@ impl<P: Routed> Fabric<P> {
             ..LinkRecord::new(before, &link.counters(now))
         };
         self.links.iter_mut().zip(before).map(record).collect()
+    }
+    /// The links as they are now.
+    pub fn links_now(&mut self, now: Time) -> Vec<LinkNow> {
+        let at_now = |(link, plan): (&mut Link<P, P::Queue>, &LinkPlan)| LinkNow {
+            name: plan.name.clone(),
+            waiting: link.backlog(),
+            ring: link.ring_packets(),
+            counters: link.counters(now),
+        };
+        self.links.iter_mut().zip(&self.plan.links).map(at_now).collect()
     }
     /// The connections until now, if they are counted.
     pub fn sockets(&self) -> Vec<SocketRecord> {

@@ -36,7 +36,10 @@ mod _core {
     #[pymodule_export]
     use super::gym::{Gym, GymPolicy, gym_actions, gym_counters, gym_fields};
     #[pymodule_export]
-    use super::kernel::{kernel_about, kernel_check, kernel_confined, kernel_cost, kernel_run};
+    use super::kernel::{
+        KernelSession, kernel_about, kernel_check, kernel_confined, kernel_cost, kernel_fabric, kernel_hosts,
+        kernel_run,
+    };
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]

@@ -19,6 +19,7 @@ pub(crate) struct Progress {
     pub(crate) cancelled: AtomicBool,
     pub(crate) at_ns: AtomicU64,
     pub(crate) end_ns: AtomicU64,
+    pub(crate) interrupts: AtomicU64,
     /// The most threads of the run.
     threads: usize,
 }
@@ -56,6 +57,10 @@ impl Progress {
     #[getter]
     fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+    /// Interrupts the program at the terminal of a guest, as Ctrl-C does.
+    fn interrupt(&self) {
+        self.interrupts.fetch_add(1, Ordering::Relaxed);
     }
     /// Ends the run soon: it raises `HaltereError`.
     fn cancel(&self) {

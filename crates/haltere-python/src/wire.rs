@@ -4,6 +4,7 @@ use crate::error::{self, HaltereError, InputError, guard};
 use crate::run::{Progress, Run};
 use crate::scenario::Scenario;
 use haltere_lab::Scenario as Lab;
+use haltere_wire::hosts::Task;
 use haltere_wire::{Calibrate, Control, WireError, live, router_service};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,7 +107,7 @@ impl LiveNetwork {
             let plan = scenario.plan(1)?;
             let outside = outside.and_then(|name| plan.nodes.iter().position(|node| node == name));
             let network = guard(|| live::LiveNetwork::new(&plan, outside))?.map_err(|e| told(&lab, e))?;
-            let nodes = network.nodes().iter().map(|&node| plan.nodes[node].clone()).collect();
+            let nodes = network.hosts().nodes().iter().map(|&node| plan.nodes[node].clone()).collect();
             Ok(LiveNetwork { lab, network: Mutex::new(Some(Arc::new(network))), nodes })
         })
     }
@@ -119,7 +120,10 @@ impl LiveNetwork {
     /// where there is no such host or program.
     fn run(&self, py: Python<'_>, host: &str, words: Vec<String>, environment: Vec<(String, String)>) -> PyResult<i32> {
         let network = self.network()?;
-        py.detach(|| guard(|| network.run(host, &words, &environment))?.map_err(|e| told(&self.lab, e)))
+        py.detach(|| {
+            guard(|| network.hosts().run(Task { host, words: &words, environment: &environment }))?
+                .map_err(|e| told(&self.lab, e))
+        })
     }
     /// Starts a program in that host beside others, until the network is closed. It has a moment to open a port.
     fn serve(
@@ -130,7 +134,10 @@ impl LiveNetwork {
         environment: Vec<(String, String)>,
     ) -> PyResult<()> {
         let network = self.network()?;
-        py.detach(|| guard(|| network.serve(host, words, environment))?.map_err(|e| told(&self.lab, e)))
+        py.detach(|| {
+            guard(|| network.hosts().serve(Task { host, words: &words, environment: &environment }))?
+                .map_err(|e| told(&self.lab, e))
+        })
     }
     /// From now on its links are those of this scenario.
     fn change(&self, py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {

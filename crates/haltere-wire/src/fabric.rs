@@ -9,7 +9,7 @@ use crate::frame::{Frame, Kind};
 use haltere_plan::LinkQueue;
 use haltere_plan::fabric::{self, FabricPlan, Ports, Routed};
 use haltere_plan::plan::LinkPlan;
-use haltere_queue::{Backlog, LinkContext, Queue};
+use haltere_queue::{LinkContext, Queue};
 use haltere_units::{ParamError, Time};
 use std::collections::VecDeque;
 
@@ -167,11 +167,6 @@ impl Fabric {
     /// Frames that could not be read.
     pub fn unread(&self) -> Unread {
         self.unread
-    }
-    /// Each link's name, backlog and packets in the ring.
-    pub fn backlogs(&self) -> impl Iterator<Item = (&str, (Backlog, u32))> {
-        let names = self.network.plan().links.iter().map(|link| link.name.as_str());
-        names.zip(self.network.links().iter().map(|link| (link.backlog(), link.ring_packets())))
     }
 }
 

@@ -13,6 +13,7 @@ mod control;
 pub mod endpoint;
 pub mod fabric;
 pub mod frame;
+pub mod hosts;
 pub mod kernel_tcp;
 pub mod live;
 mod mptcp;

@@ -2,34 +2,28 @@
 //!
 //! A thread has the router. The links can be changed while packets are on them. The network goes with its value.
 
-use crate::clock::{Monotonic, wait_for};
+use crate::clock::Monotonic;
 use crate::endpoint::host_names;
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering, node_mac};
+use crate::hosts::Hosts;
 use crate::namespace::{Interfaces, Namespace, Topology, add_neighbour, configure, join, node_address};
 use crate::port::packet::PacketPort;
-use crate::program::{Place, Program, Start, see_hosts};
+use crate::program::Place;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
-use crate::sys;
-use crate::world::{hosts, network};
+use crate::world::{hosts as hosts_of, network};
 use haltere_plan::Plan;
 use haltere_units::{Dur, Time};
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// How often the router looks for changes.
 const ATTENTION: Dur = Dur::from_ms(20);
-/// How long a server may take to open a port before the user's program starts.
-const MOMENT: Duration = Duration::from_secs(2);
 /// Of the interface outside.
 const MTU: u32 = 1500;
 
@@ -37,11 +31,7 @@ const MTU: u32 = 1500;
 #[derive(Debug)]
 pub struct LiveNetwork {
     plan: Mutex<Plan>,
-    topology: Topology,
-    /// Programs beside the user's.
-    servers: Mutex<Vec<Program>>,
-    /// The nodes that are hosts.
-    nodes: Vec<usize>,
+    hosts: Hosts,
     router: Mutex<Routing>,
     seen: Arc<Mutex<Option<Snapshot>>>,
     /// The file that its hosts see as `/etc/hosts`.
@@ -59,7 +49,7 @@ impl LiveNetwork {
     /// The network of that plan, with a host for each node between which its flows run. The node `outside` has no namespace of its own:
     /// it is where this thread is.
     pub fn new(plan: &Plan, outside: Option<usize>) -> Result<LiveNetwork, WireError> {
-        let mut wanted = hosts(plan)?;
+        let mut wanted = hosts_of(plan)?;
         wanted.retain(|(nodes, _)| outside.is_none_or(|node| !nodes.contains(&node)));
         let topology = Topology::build_with(&wanted, true, Interfaces::Joined)?;
         let mut ports = topology.nodes();
@@ -75,15 +65,8 @@ impl LiveNetwork {
         let attentive = Attentive { changes: hear, next: Time::ZERO, seen: Arc::clone(&seen), plan: plan.clone() };
         let thread = Some(std::thread::spawn(move || route(fabric, opened, attentive)));
         let router = Mutex::new(Routing { changes: Some(changes), thread });
-        Ok(LiveNetwork {
-            plan: Mutex::new(plan.clone()),
-            topology,
-            servers: Mutex::default(),
-            nodes: ports,
-            router,
-            seen,
-            names,
-        })
+        let hosts = Hosts::new(plan, topology, &ports, Place::default(), &names);
+        Ok(LiveNetwork { plan: Mutex::new(plan.clone()), hosts, router, seen, names })
     }
     /// From now on its links are those of this plan, whose nodes and links are the same but for their parameters.
     pub fn change(&self, plan: &Plan) -> Result<(), WireError> {
@@ -106,64 +89,13 @@ impl LiveNetwork {
             _ => router.ended(),
         }
     }
-    /// The nodes that are hosts.
-    pub fn nodes(&self) -> Vec<usize> {
-        self.nodes.clone()
-    }
-    /// Starts a program in that host, until this network goes. It has a moment to open a port.
-    pub fn serve(&self, host: &str, words: Vec<String>, environment: Vec<(String, String)>) -> Result<(), WireError> {
-        let namespace = self.namespace(host)?;
-        let name = words.first().cloned().unwrap_or_default();
-        let (folder, hosts) = (std::env::temp_dir(), self.names.clone());
-        let environment = environment.into_iter().collect();
-        let start = Start { words, environment, folder, hosts, line: None };
-        let before = namespace.enter(sockets).unwrap_or(0);
-        let program = Program::start(&namespace, start, &Place::default())?;
-        wait_for(MOMENT, || program.status().is_some() || namespace.enter(sockets).unwrap_or(0) > before);
-        if let Some(status) = program.status().filter(|status| *status != 0) {
-            let what = format!("server `{name}` in {host}: ended with status {status}: {}", program.last_words());
-            return Err(WireError::Program(what));
-        }
-        lock(&self.servers).push(program);
-        Ok(())
-    }
-    fn namespace(&self, host: &str) -> Result<Namespace, WireError> {
-        let plan = lock(&self.plan);
-        let Some(&node) = self.nodes.iter().find(|node| plan.nodes[**node] == host) else {
-            let names: Vec<&str> = self.nodes.iter().map(|&node| plan.nodes[node].as_str()).collect();
-            let rule = format!("must be one of `{}`", names.join("`, `"));
-            return Err(WireError::plan("host", format!("{rule}, got `{host}`")));
-        };
-        let found = self.topology.host(node).map_or_else(Namespace::current, |host| host.namespace.again());
-        found.map_err(|e| WireError::os("entering a host", e))
+    /// The hosts.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
     /// What the router counted, not long ago. `None`: it has just begun.
     pub fn snapshot(&self) -> Option<Snapshot> {
         lock(&self.seen).clone()
-    }
-    /// Runs a program in the host of that node with this process's terminal, and waits for its end: its exit status, or 128 and the
-    /// signal's number.
-    pub fn run(&self, host: &str, words: &[String], environment: &[(String, String)]) -> Result<i32, WireError> {
-        let host = self.namespace(host)?;
-        let name = words.first().cloned().unwrap_or_default();
-        if !Place::default().has(&name) {
-            return Err(WireError::Missing(format!("`{name}` must be a program of this machine, found none in PATH")));
-        }
-        let names = self.names.clone();
-        let ran = std::thread::scope(|scope| {
-            let inside = || -> io::Result<i32> {
-                host.stay()?;
-                see_hosts(&names)?;
-                let mut command = Command::new(&words[0]);
-                command.args(&words[1..]).envs(environment.iter().cloned());
-                sys::die_with_parent(&mut command);
-                let status = command.status()?;
-                Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
-            };
-            scope.spawn(inside).join()
-        });
-        let ran = ran.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")));
-        ran.map_err(|e| WireError::os(format!("starting `{name}`"), e))
     }
 }
 
@@ -181,19 +113,13 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Drop for LiveNetwork {
     fn drop(&mut self) {
-        lock(&self.servers).clear();
+        self.hosts.end_servers();
         let mut router = lock(&self.router);
         router.changes = None;
         // Why it ended was said, or nobody asks.
         let _ = router.ended();
         let _ = fs::remove_file(&self.names);
     }
-}
-
-/// How many sockets the calling thread's namespace has.
-fn sockets() -> io::Result<usize> {
-    let count = |table| fs::read_to_string(format!("/proc/thread-self/net/{table}")).map(|text| text.lines().count());
-    Ok(["tcp", "tcp6", "udp", "udp6"].into_iter().filter_map(|table| count(table).ok()).sum())
 }
 
 /// The node's interface in the calling thread's namespace.

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -63,8 +63,14 @@ impl Place {
     fn path(&self) -> OsString {
         std::env::var_os("PATH").filter(|_| self.is_shared()).unwrap_or_else(|| PATH.into())
     }
-    /// That program is there.
-    pub(crate) fn has(&self, program: &str) -> bool {
+    /// Refuses a program that is not there.
+    pub(crate) fn find(&self, program: &str) -> Result<(), WireError> {
+        if self.has(program) {
+            return Ok(());
+        }
+        Err(WireError::Missing(format!("`{program}` must be a program of this machine, found none in PATH")))
+    }
+    fn has(&self, program: &str) -> bool {
         // A link may lead on from the root of the place: it counts as it is.
         let is_there = |path: &Path| fs::symlink_metadata(self.outside(path)).is_ok_and(|found| !found.is_dir());
         if program.contains('/') {
@@ -75,7 +81,7 @@ impl Place {
 }
 
 /// What a program is started with.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Start {
     /// Its name and arguments.
     pub words: Vec<String>,
@@ -87,6 +93,8 @@ pub(crate) struct Start {
     pub hosts: PathBuf,
     /// The text of the line for which [`Program::wrote_line`] waits.
     pub line: Option<String>,
+    /// Where it reads and writes. `None`: it has no input, and the last of its output is kept.
+    pub terminal: Option<File>,
 }
 
 /// The end of what a program writes.
@@ -135,9 +143,7 @@ impl Program {
     /// Starts it in that host.
     pub fn start(host: &Namespace, start: Start, place: &Place) -> Result<Program, WireError> {
         let name = start.words.first().cloned().unwrap_or_default();
-        if !place.has(&name) {
-            return Err(WireError::Missing(format!("`{name}` must be a program of this machine, found none in PATH")));
-        }
+        place.find(&name)?;
         let doing = format!("starting `{name}`");
         let failed = |error: io::Error| WireError::os(doing.as_str(), error);
         let host = host.as_fd().try_clone_to_owned().map_err(failed)?;
@@ -155,7 +161,10 @@ impl Program {
                 });
                 setns(&host, CloneFlags::CLONE_NEWNET)?;
                 let mut command = command(&start, &place_there);
-                command.stdin(Stdio::null()).stdout(out.1).stderr(error.1);
+                match start.terminal {
+                    Some(at) => command.stdin(at.try_clone()?).stdout(at.try_clone()?).stderr(at),
+                    None => command.stdin(Stdio::null()).stdout(out.1).stderr(error.1),
+                };
                 let child = inside(&mut command, &start.hosts, &place_there)?;
                 Ok((child, readers))
             })();
@@ -199,6 +208,10 @@ impl Program {
     /// Asks it to end.
     pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
+    }
+    /// Interrupts it, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.signal(Signal::SIGINT);
     }
     /// Ends it at once, by SIGKILL.
     pub fn kill(&self) {

@@ -217,8 +217,6 @@ impl<P: Port> Router<P> {
     /// Everything counted so far.
     pub fn snapshot(&mut self, now: Time) -> Snapshot {
         let ports: Vec<PortCounters> = self.ports.iter_mut().map(Port::counters).collect();
-        let records = self.fabric.network.link_records(now);
-        let links = self.fabric.backlogs().zip(records);
         Snapshot {
             at: now,
             cpu: thread_cpu().saturating_sub(self.cpu_before),
@@ -226,7 +224,7 @@ impl<P: Port> Router<P> {
             unread: self.fabric.unread(),
             holds: self.fabric.holds(),
             ports,
-            links: links.map(|((name, backlog), r)| (name.to_string(), backlog, r.total)).collect(),
+            links: self.fabric.network.links_now(now),
             lateness: self.lateness.clone(),
             schedule: self.schedule,
             turns: self.turns,

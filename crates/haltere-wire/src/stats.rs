@@ -4,9 +4,8 @@ use crate::fabric::Unread;
 use crate::port::PortCounters;
 use crate::schedule::Schedule;
 use haltere_plan::Histogram;
-use haltere_plan::fabric::Counters;
+use haltere_plan::fabric::{Counters, LinkNow};
 use haltere_plan::record::LinkCounters;
-use haltere_queue::Backlog;
 use haltere_units::{Dur, Time};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -35,8 +34,8 @@ pub struct Snapshot {
     pub holds: u64,
     /// The counters of each port.
     pub ports: Vec<PortCounters>,
-    /// The links: name, (backlog, packets in the ring), counters.
-    pub links: Vec<(String, (Backlog, u32), LinkCounters)>,
+    /// The links.
+    pub links: Vec<LinkNow>,
     /// How late frames left.
     pub lateness: Histogram,
     /// Processor time of the router's thread.
@@ -53,7 +52,7 @@ impl Snapshot {
     /// Frames that came in or were made, less those that went out, were dropped, were lost or are inside. The
     /// conservation check requires 0.
     pub fn unaccounted(&self) -> i64 {
-        let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|(_, _, c)| of(c)).sum::<u64>();
+        let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|link| of(&link.counters)).sum::<u64>();
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
         let waiting_outside = self.holds;
         let came = self.fabric.arrived + self.fabric.emitted + links(|c| c.duplicated);
@@ -68,13 +67,14 @@ impl Snapshot {
     pub fn line(&self, before: &Snapshot) -> String {
         let span = self.at.since(before.at).as_secs_f64().max(1e-9);
         let mut line = format!("{:8.1} s", self.at.as_secs_f64());
-        for ((name, (backlog, _), now), (_, _, then)) in self.links.iter().zip(&before.links) {
+        for (LinkNow { name, waiting, counters: now, .. }, before) in self.links.iter().zip(&before.links) {
+            let then = &before.counters;
             let mbps = (now.sent_bytes - then.sent_bytes) as f64 * 8e-6 / span;
             let drops = |c: &LinkCounters| c.dropped_overlimit + c.dropped_congestion;
             let _ = write!(
                 line,
                 "  {name}: {mbps:.3} Mbit/s, {} waiting, {} dropped, {} marked",
-                backlog.packets,
+                waiting.packets,
                 drops(now) - drops(then),
                 now.marked - then.marked
             );
@@ -95,9 +95,9 @@ impl Snapshot {
             self.unread.fragments,
             self.unread.not_ip,
         );
-        for (name, (backlog, _), c) in &self.links {
+        for LinkNow { name, waiting, counters: c, .. } in &self.links {
             let LinkCounters { sent, sent_bytes, marked, emitted, lost, peak_packets, .. } = c;
-            let (full, congestion, waiting) = (c.dropped_overlimit, c.dropped_congestion, backlog.packets);
+            let (full, congestion, waiting) = (c.dropped_overlimit, c.dropped_congestion, waiting.packets);
             let _ = writeln!(
                 text,
                 "to the {name}: {sent} packets, {sent_bytes} bytes sent; {full} dropped (queue full), {congestion} dropped \
@@ -127,14 +127,12 @@ impl Snapshot {
     }
     /// The same as JSON.
     pub fn json(&self) -> Value {
-        let links: Vec<Value> =
-            self.links.iter().map(|(name, (backlog, ring), c)| link_json(name, backlog, *ring, c)).collect();
         json!({
             "time_s": self.at.as_secs_f64(),
             "arrived": self.fabric.arrived, "departed": self.fabric.departed, "emitted": self.fabric.emitted,
             "unroutable": self.fabric.unroutable, "malformed": self.unread.malformed, "not_ip": self.unread.not_ip,
             "fragments": self.unread.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
-            "links": links, "ports": self.ports, "turns": self.turns, "sleeps": self.sleeps,
+            "links": self.links, "ports": self.ports, "turns": self.turns, "sleeps": self.sleeps,
             "schedule": self.schedule.name(), "cpu": self.cpu_share(), "late_us": late_us(&self.lateness),
         })
     }
@@ -147,12 +145,12 @@ impl Snapshot {
                 let _ = writeln!(text, "haltere_{name}{{{label}=\"{which}\"}} {value}");
             }
         };
-        let links = self.links.iter().map(|(name, (backlog, _), counters)| (escape(name), backlog, counters));
+        let links = self.links.iter().map(|link| (escape(&link.name), link));
         for (name, help, of) in OF_LINKS {
-            let values: Vec<_> = links.clone().map(|(link, _, counters)| (link, of(counters) as f64)).collect();
+            let values: Vec<_> = links.clone().map(|(name, link)| (name, of(&link.counters) as f64)).collect();
             metric(&format!("link_{name}_total"), "counter", help, "link", &values);
         }
-        let waiting: Vec<_> = links.map(|(link, backlog, _)| (link, f64::from(backlog.packets))).collect();
+        let waiting: Vec<_> = links.map(|(name, link)| (name, f64::from(link.waiting.packets))).collect();
         metric("link_waiting_packets", "gauge", "Packets waiting.", "link", &waiting);
         for (name, help, of) in OF_PORTS {
             let values: Vec<_> = self.ports.iter().enumerate().map(|(i, p)| (i.to_string(), of(p) as f64)).collect();
@@ -192,14 +190,4 @@ const OF_PORTS: [Metric<PortCounters>; 5] = [
 
 fn escape(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-fn link_json(name: &str, backlog: &Backlog, ring: u32, c: &LinkCounters) -> Value {
-    json!({
-        "name": name, "arrived": c.arrived, "sent": c.sent, "sent_bytes": c.sent_bytes,
-        "dropped_overlimit": c.dropped_overlimit, "dropped_congestion": c.dropped_congestion, "marked": c.marked,
-        "emitted": c.emitted, "lost": c.lost, "peak_packets": c.peak_packets,
-        "packet_seconds": c.packet_ns as f64 * 1e-9,
-        "waiting_packets": backlog.packets, "waiting_bytes": backlog.bytes, "ring_packets": ring,
-    })
 }

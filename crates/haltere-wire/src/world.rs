@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SLOTS_IN_ALL: usize = 65_536;
 const SLOTS: std::ops::RangeInclusive<usize> = 512..=4096;
 /// From the last preparation to time zero: the threads must be waiting by then.
-const LEAD: Dur = Dur::from_ms(30);
+pub(crate) const LEAD: Dur = Dur::from_ms(30);
 /// How long the loop may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);
 

@@ -13,10 +13,11 @@ use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::fmt::Write;
 use core::slice;
-use haltere_kernel::fabric::{first_piece, kernel_queues, next_piece};
+use haltere_kernel::fabric::{first_piece, kernel_queues, links_now, next_piece};
 use haltere_kernel::queue::FabricQueue;
 use haltere_plan::LinkQueue;
 use haltere_plan::fabric::{Fabric, FabricPlan, Ports, Routed};
+use haltere_plan::plan::LinkPlan;
 use haltere_queue::{CONTROL, Ecn, FlowKey, LinkContext, Pkt};
 use haltere_units::{ParamError, Time};
 
@@ -271,9 +272,7 @@ pub unsafe extern "C" fn hk_new(text: *const u8, len: usize, why: *mut u8) -> *m
         }
         Err(error) => {
             // SAFETY: as the caller says.
-            let why = unsafe { slice::from_raw_parts_mut(why, 240) };
-            why.fill(0);
-            why.iter_mut().zip(error.bytes().take(239)).for_each(|(to, byte)| *to = byte);
+            unsafe { tell(why, &error) };
             core::ptr::null_mut()
         }
     }
@@ -351,6 +350,67 @@ pub unsafe extern "C" fn hk_counted(handle: *mut Handle, first: bool, text: *mut
     // SAFETY: as the caller says.
     unsafe { *text = handle.written.as_ptr() };
     handle.written.len()
+}
+
+/// The links as they are now, as JSON: the length of the text, which stays where `text` says until the next call.
+///
+/// # Safety
+/// See [`hk_start`]; `text` can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_now(handle: *mut Handle, now: u64, text: *mut *const u8) -> usize {
+    // SAFETY: as the caller says.
+    let handle = unsafe { &mut *handle };
+    let now = handle.time(now);
+    handle.fabric.advance(now, &mut Devices);
+    handle.written = links_now(&mut handle.fabric, now);
+    // SAFETY: as the caller says.
+    unsafe { *text = handle.written.as_ptr() };
+    handle.written.len()
+}
+
+/// The links are those of the fabric in the JSON text from now on; returned is when to call [`hk_advance`]. If they
+/// cannot be, `why` says why not, and nothing is changed.
+///
+/// # Safety
+/// See [`hk_start`]; `text` has `len` bytes, `why` has room for 240.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_change(handle: *mut Handle, now: u64, text: *const u8, len: usize, why: *mut u8) -> u64 {
+    // SAFETY: as the caller says.
+    let (handle, text) = unsafe { (&mut *handle, slice::from_raw_parts(text, len)) };
+    let now = handle.time(now);
+    let plan = serde_json::from_slice::<FabricPlan>(text).map_err(|e| alloc::format!("{e}"));
+    if let Err(error) = plan.and_then(|plan| change(&mut handle.fabric, now, plan.links)) {
+        // SAFETY: as the caller says.
+        unsafe { tell(why, &error) };
+    }
+    handle.next()
+}
+
+fn change(fabric: &mut Fabric<Packet>, now: Time, links: Vec<LinkPlan>) -> Result<(), String> {
+    let is_kernels = |link: &LinkPlan| kernel_queues(slice::from_ref(link)).next().is_some();
+    let changed: Vec<_> = links.into_iter().enumerate().filter(|(i, new)| fabric.plan().links[*i] != *new).collect();
+    for (index, new) in &changed {
+        let old = &fabric.plan().links[*index];
+        if old.queue != new.queue && (is_kernels(old) || is_kernels(new)) {
+            return Err(alloc::format!("{}: queue must stay if it is one of Linux's own", new.name));
+        }
+    }
+    for (index, new) in changed {
+        let queue = fabric.plan().links[index].queue != new.queue;
+        fabric.change(now, index, new, queue, &mut Devices).map_err(|e| alloc::format!("{e}"))?;
+    }
+    Ok(())
+}
+
+/// Writes the text, cut to 239 bytes, and a 0.
+///
+/// # Safety
+/// `why` has room for 240.
+unsafe fn tell(why: *mut u8, text: &str) {
+    // SAFETY: as the caller says.
+    let why = unsafe { slice::from_raw_parts_mut(why, 240) };
+    why.fill(0);
+    why.iter_mut().zip(text.bytes().take(239)).for_each(|(to, byte)| *to = byte);
 }
 
 /// Ends a fabric and frees the packets in it.

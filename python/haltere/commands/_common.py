@@ -40,8 +40,17 @@ class Help(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """Reports a wrong argument in one line."""
 
+    #: The argument that has what follows `--`.
+    rest = ""
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        words: list[str] | None = None
+        if self.rest and args and "--" in args:
+            at = args.index("--")
+            args, words = args[:at], args[at + 1 :]
         found, unknown = super().parse_known_args(args, namespace)
+        if words is not None:
+            setattr(found, self.rest, words)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
             self.error(f"unknown argument `{unknown[0]}`{nearest(unknown[0], options)}")
@@ -75,7 +84,7 @@ class Commands:
 
     def add(
         self, name: str, does: Does, help: str = "", more: str = "", fill: Mapping[str, Any] | None = None, **types: Any
-    ) -> argparse.ArgumentParser:  # fmt: skip
+    ) -> Parser:  # fmt: skip
         """Adds the command `name`, which calls `does` and exits with what that returns.
 
         `help` is its line in the list of commands; `more` is printed below its arguments. Both, and the arguments, are in `commands.toml`
@@ -85,7 +94,7 @@ class Commands:
         texts = {"help": help, "more": more, "arguments": ""} | _texts().get(self._prefix + name, {})
         for key, value in (fill or {}).items():
             texts = {what: text.replace(f"{{{key}}}", str(value)) for what, text in texts.items()}
-        one: argparse.ArgumentParser = self._parsers.add_parser(
+        one: Parser = self._parsers.add_parser(
             name, help=texts["help"], description=f"{texts['help'][0].upper()}{texts['help'][1:]}.", epilog=texts["more"].strip("\n") or None,
             formatter_class=Help,
         )  # fmt: skip

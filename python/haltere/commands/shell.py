@@ -36,20 +36,26 @@ _ENDS = ["inside", "outside"]
 #: From the first look at the counters to the second.
 _BETWEEN_S = 0.5
 _SHELL = os.environ.get("SHELL") or "/bin/sh"
+#: The shell of a guest: interactive, but without control of jobs, which needs a terminal of its own.
+_GUESTS_SHELL = ["/bin/sh", "-i", "+m"]
+
+#: Programs beside the command, by host.
+_Servers = Mapping[str, Sequence[Sequence[str]]]
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    program: dict[str, Any] = {"server": "many", "words": {"nargs": argparse.REMAINDER}}
-    to.add("shell", _shell)
-    to.add("exec", _exec, **program)
-    to.add("link", _link, **program)
+    world: dict[str, Any] = {"world": {"choices": ("wire", "kernel"), "default": "wire"}, "kernel": {"default": ""}}
+    program = world | {"server": "many", "words": {"nargs": "*"}}
+    to.add("shell", _shell, **world)
+    for name, does in (("exec", _exec), ("link", _link)):
+        to.add(name, does, **program).rest = "words"
     to.add("network", _network, changes={"nargs": "*"})
 
 
 def _shell(args: argparse.Namespace) -> int:
     scenario = _loaded(args.file)
-    return _stand(scenario, args.host, [_SHELL], {}, _of_experiment(scenario))
+    return _stand(args, scenario, args.host, [], {}, _of_experiment(scenario))
 
 
 def _exec(args: argparse.Namespace) -> int:
@@ -60,12 +66,12 @@ def _exec(args: argparse.Namespace) -> int:
             raise InputError(f"exec: --server must be 'HOST: COMMAND', got `{one}`")
         servers.setdefault(host.strip(), []).append(_words(words))
     scenario = _loaded(args.file)
-    return _stand(scenario, args.host, _given(args, "exec"), servers, _of_experiment(scenario))
+    return _stand(args, scenario, args.host, _given(args, "exec"), servers, _of_experiment(scenario))
 
 
 def _link(args: argparse.Namespace) -> int:
-    command, servers = _given(args, "") or [_SHELL], {"outside": [_words(one) for one in args.server]}
-    return _stand(_link_scenario(args), "inside", command, servers, _of_link(args), outside="outside")
+    servers = {"outside": [_words(one) for one in args.server]}
+    return _stand(args, _link_scenario(args), "inside", _given(args, ""), servers, _of_link(args), outside="outside")
 
 
 def _words(text: str) -> list[str]:
@@ -79,7 +85,7 @@ def _words(text: str) -> list[str]:
 
 
 def _given(args: argparse.Namespace, command: str) -> list[str]:
-    words: list[str] = args.words[1:] if args.words[:1] == ["--"] else args.words
+    words: list[str] = args.words
     if not words and command:
         raise InputError(f"{command}: a program must follow `--`, got none; `haltere shell` gives a shell")
     return words
@@ -118,14 +124,17 @@ def _link_scenario(args: argparse.Namespace) -> Scenario:
 
 
 def _stand(
+    args: argparse.Namespace,
     scenario: Scenario,
     host: str | None,
     command: Sequence[str],
-    servers: Mapping[str, Sequence[Sequence[str]]],
+    servers: _Servers,
     change: _Change,
     outside: str | None = None,
 ) -> int:
-    """Starts the network, runs the servers and the command, and takes it down; the command's exit status."""
+    """Starts the network, runs the servers and the command (a shell, if there is none), and takes it down; the command's exit status."""
+    if args.world == "kernel":
+        return _in_a_guest(args, scenario, host, command, servers, change)
     from .. import _core
 
     _enter_user_namespace()
@@ -136,10 +145,47 @@ def _stand(
             for where, commands in servers.items():
                 for words in commands:
                     network.serve(where, list(words), environment)
-            status: int = network.run(host or network.hosts[0], list(command), environment)
+            status: int = network.run(host or network.hosts[0], list(command) or [_SHELL], environment)
             return status
     finally:
         network.close()
+
+
+def _in_a_guest(
+    args: argparse.Namespace,
+    scenario: Scenario,
+    host: str | None,
+    command: Sequence[str],
+    servers: _Servers,
+    change: _Change,
+) -> int:
+    """The same in the kernel world."""
+    from ..worlds.kernel import Kernel
+    from ..worlds.kernel.session import Session
+
+    seen: dict[str, Any] = {"time_s": 0.0, "links": []}
+
+    def typed(session: Session, line: str) -> bool:
+        """Does what `haltere network` asks for. The guest has no such program. The clock is stopped, so the rates are those since the last time."""
+        asked = line.split()
+        if asked[:2] != ["haltere", "network"]:
+            return False
+        try:
+            if asked[2:]:
+                session.change(change(asked[2:]))
+            now = session.counters()
+            print(_counters(seen["links"], now["links"], now["time_s"] - seen["time_s"]), flush=True)
+            seen.update(now)
+        except HaltereError as error:
+            print(f"haltere: {error}", file=sys.stderr)
+        return True
+
+    session = Session(Kernel(kernel=args.kernel), scenario, typed)
+    try:
+        return session.run(host or session.hosts[0], list(command) or _GUESTS_SHELL, servers)
+    except KeyboardInterrupt:
+        print("haltere: interrupted twice; the network has ended", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 def _enter_user_namespace() -> None:
@@ -236,19 +282,25 @@ def _of_link(args: argparse.Namespace) -> _Change:
 
 
 def _network(args: argparse.Namespace) -> int:
+    before = _asked(args.changes)["links"]
+    time.sleep(_BETWEEN_S)
+    print(_counters(before, _asked([])["links"], _BETWEEN_S))
+    return 0
+
+
+def _counters(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], seconds: float) -> str:
+    """The counters of the links now, and the rate since those before."""
     from ..report.document import Document, Table
 
-    before = {one["name"]: one for one in _asked(args.changes)["links"]}
-    time.sleep(_BETWEEN_S)
+    sent = {one["name"]: one["sent_bytes"] for one in before}
     rows = []
-    for link in _asked([])["links"]:
-        sent = link["sent_bytes"] - before[link["name"]]["sent_bytes"]
+    for link in now:
+        mbps = 8e-6 * (link["sent_bytes"] - sent.get(link["name"], 0)) / max(seconds, 1e-9)
         dropped = link["dropped_overlimit"] + link["dropped_congestion"]
         counts = (link["waiting_packets"], link["sent"], dropped, link["marked"], link["lost"])
-        rows.append([link["name"], f"{8e-6 * sent / _BETWEEN_S:.2f}", *map(str, counts)])
+        rows.append([link["name"], f"{mbps:.2f}", *map(str, counts)])
     columns = ["link", "Mbit/s", "waiting", "sent", "dropped", "marked", "lost"]
-    print(Document("", [Table("network", "", columns, rows)]).text().strip())
-    return 0
+    return Document("", [Table("network", "", columns, rows)]).text().strip()
 
 
 def _asked(changes: Sequence[str]) -> Any:

@@ -99,7 +99,7 @@ impl<'p> ProgramPair<'p> {
         let line =
             if let (Ready::Line(line), false) = (&self.plan.ready, is_client) { Some(line.clone()) } else { None };
         let environment = self.plan.environment.iter().map(|(key, value)| (key.clone(), fill(value))).collect();
-        let start = Start { words, environment, folder, hosts: self.folders.hosts.clone(), line };
+        let start = Start { words, environment, folder, hosts: self.folders.hosts.clone(), line, terminal: None };
         let process = Process::start(host, start, self.at).map_err(|error| match error {
             WireError::Missing(what) => self.failed(is_client, &what),
             error => error,

@@ -83,8 +83,8 @@ fn a_ring_takes_packets_out_of_the_queue() {
     for i in 0..10 {
         fabric.arrive(Time::ZERO, 0, Frame::parse(&frame(i, 1000)));
     }
-    let (backlog, ring) = fabric.backlogs().next().unwrap().1;
-    assert_eq!((backlog.packets, ring), (5, 4), "one is on the line");
+    let there = &fabric.network.links_now(Time::ZERO)[0];
+    assert_eq!((there.waiting.packets, there.ring), (5, 4), "one is on the line");
 }
 
 #[test]

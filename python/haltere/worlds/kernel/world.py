@@ -49,6 +49,11 @@ def _without_inner(files: set[str]) -> list[str]:
     return kept
 
 
+def host_files(programs: Sequence[Mapping[str, Any]], others: Sequence[str] = ()) -> list[str]:
+    """Files and folders of the host that these programs see, and ``others``."""
+    return _without_inner({*others, *SYSTEM, *(path for one in programs for path in _files(one))})
+
+
 def own_discipline(tc: str) -> dict[str, str]:
     """A queue that is one of Linux's own disciplines, by the words of `tc`."""
     return {"kind": "kernel", "tc": tc}
@@ -135,8 +140,7 @@ class Kernel(World):
             told |= {"ftp_server": ftp_server(), "host_files": ftp_files()}
         programs = [one for one in traffic if one.kind == "program"]
         if programs:
-            named = {path for one in programs for path in _files(one.values)}
-            told |= {"host_files": _without_inner({*told.get("host_files", ()), *SYSTEM, *named})}
+            told |= {"host_files": host_files([one.values for one in programs], told.get("host_files", ()))}
         if self.pcap:
             folder = Path(self.pcap)
             folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,150 @@
+"""A person's programs in the kernel world. Whenever a program reads from its terminal, the clock of the guest stops."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ... import _core
+from ...errors import HaltereError, InputError
+from ...terminal import below
+from .world import host_files
+
+if TYPE_CHECKING:
+    from ...api import Scenario
+    from .world import Kernel
+
+__all__ = ["Session"]
+
+#: How often Ctrl-C is looked for, in seconds.
+_LOOK_S = 0.1
+
+
+class Session:
+    """The network of an experiment, without its traffic, in a guest that ends with the program at the terminal.
+
+    ``typed`` sees each line first. If it returns true, it has done what the line asks for, and the program gets another one.
+    """
+
+    def __init__(self, kernel: Kernel, scenario: Scenario, typed: Callable[[Session, str], bool]) -> None:
+        self._kernel, self._scenario, self._typed = kernel, scenario, typed
+        self._line = _core.KernelSession(str(kernel.built.vmlinux), str(kernel.built.guest))
+        self._progress = _core.Progress()
+        #: What the program wrote since its last line feed: a prompt, if it reads then.
+        self._prompt = b""
+        self._is_reading = False
+        #: How often Ctrl-C was pressed since the last message of the guest.
+        self._interrupts = 0
+        self.hosts = _core.kernel_hosts(scenario._core)
+
+    def run(self, host: str, words: Sequence[str], servers: Mapping[str, Sequence[Sequence[str]]]) -> int:
+        """Boots, runs the program with these beside it, and returns its exit status, or 128 and the signal that ended it.
+
+        Ctrl-C is for the program. The second one to which nothing comes raises :class:`KeyboardInterrupt`.
+        """
+        beside = [(where, _found(one)) for where, all in servers.items() for one in all]
+        words = _found(words)
+        session = {"servers": beside, "host": host, "words": words, "environment": [("PS1", f"{host}$ ")]}
+        files = host_files([{"client": one} for one in (words, *(one for _, one in beside))])
+        options = {"gso": self._kernel.gso, "host_files": files}
+        with self._interruptible(), ThreadPoolExecutor(1) as other:
+            told = json.dumps(session), json.dumps(options)
+            held = other.submit(self._line.hold, self._scenario._core, *told, self._progress)
+            try:
+                self._converse()
+            except BaseException:
+                self._progress.cancel()
+                raise
+            return held.result()
+
+    def counters(self) -> Any:
+        """``time_s`` and the counters of the ``links``. For ``typed``."""
+        return json.loads(self._asked("c", b""))
+
+    def change(self, scenario: Scenario) -> None:
+        """The links are those of this experiment from now on. For ``typed``."""
+        why = self._asked("s", _core.kernel_fabric(scenario._core).encode())
+        if why:
+            raise InputError(why.decode())
+
+    def _asked(self, kind: str, text: bytes) -> bytes:
+        self._line.say(kind, text)
+        while (heard := self._line.hear(_LOOK_S)) is not None:
+            if heard[0]:
+                return heard[1]
+        raise HaltereError("the guest has ended")
+
+    def _converse(self) -> None:
+        passed_on = 0
+        while (heard := self._line.hear(_LOOK_S)) is not None:
+            kind, text = heard
+            if kind == "o":
+                self._show(text)
+            elif kind == "r":
+                self._answer(int(text))
+                self._interrupts = 0  # the program had ended
+            if self._interrupts > 1 and not kind:  # the program does not end, or its loop leaves no time to pass
+                raise KeyboardInterrupt
+            if self._interrupts > passed_on:
+                self._progress.interrupt()
+            passed_on = self._interrupts = 0 if kind else self._interrupts
+
+    def _show(self, text: bytes) -> None:
+        out = below(sys.stdout)
+        out.buffer.write(text)
+        out.flush()
+        self._prompt = (self._prompt + text).rpartition(b"\n")[2]
+
+    def _answer(self, now_ns: int) -> None:
+        """A program reads: gives it a line, or nothing if there are no more."""
+        while True:
+            try:
+                line = self._read(now_ns)
+            except KeyboardInterrupt:
+                below(sys.stdout).write("\n")
+                line = b"\n"
+            if not self._typed(self, line.decode(errors="replace")):
+                break
+        self._prompt = b""
+        with contextlib.suppress(OSError):  # the guest has ended
+            self._line.say("l", line)
+
+    def _read(self, now_ns: int) -> bytes:
+        if not sys.stdin.isatty():
+            return sys.stdin.buffer.readline()
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 (lines can be edited and come back)
+        try:
+            self._is_reading = True
+            return input(f"\r[{now_ns / 1e9:.3f} s] {self._prompt.decode(errors='replace')}").encode() + b"\n"
+        except EOFError:
+            below(sys.stdout).write("\n")
+            return b""
+        finally:
+            self._is_reading = False
+
+    def _interrupt(self, number: int, frame: object) -> None:
+        if self._is_reading:
+            raise KeyboardInterrupt
+        self._interrupts += 1
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C is for the program."""
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _found(words: Sequence[str]) -> list[str]:
+    """The words of a program; one that is named by a path from here has its path from the root."""
+    first, *rest = words
+    return [str(Path(first).absolute()) if "/" in first else first, *rest]
