@@ -137,6 +137,21 @@ class Deaf(Dctcp):
         return False
 
 
+class Flights(Reno):
+    """It counts the starts of flights, and those after an idle time."""
+
+    shows = {"flights": "", "restarts": ""}
+    flights = restarts = 0
+
+    def on_flight_start(self, now):
+        assert now > 0
+        self.flights += 1
+
+    def on_restart(self, ev):
+        self.restarts += 1
+        super().on_restart(ev)
+
+
 class Unsure(Reno):
     """Its wish is no truth value."""
 
@@ -199,3 +214,17 @@ def test_returned_packets_reach_a_control_in_python_as_they_reach_dctcp(network:
     # What the control answers is heard: the same control without support reduces otherwise.
     with pytest.raises(AssertionError):
         same(ours, tables(experiment(f"{own}:Deaf", **network)))
+
+
+#: From 2 s to 4 s all packets are lost.
+OUTAGE = {"kind": "csv", "rows": "time,rate,loss\n0,10Mbit,0\n2,10Mbit,1\n4,10Mbit,0"}
+
+
+def test_a_flight_starts_with_nothing_in_flight_also_if_all_that_is_outstanding_was_lost(own: str) -> None:
+    outage = experiment({"kind": f"{own}:Flights"}, trace=OUTAGE, reverse={"rate": "10Mbit"}, duration="6s")
+    del outage["topology"]["dumbbell"]["bottleneck"]["rate"]
+    counted = tables(outage)["flow_series"].to_pylist()
+    before, after = counted[50], counted[-1]  # after 1 s, and at the end
+    assert (before["flights"], before["restarts"]) == (1, 0)
+    assert after["timeouts"] == 2
+    assert after["flights"] >= 1 + after["timeouts"] and after["restarts"] == 0

@@ -35,7 +35,7 @@ impl CongestionControl for Control {
         fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool;
         fn on_spurious(&mut self, now: Time);
         fn on_restart(&mut self, ev: &RestartEvent);
-        fn on_flight_start(&mut self);
+        fn on_flight_start(&mut self, now: Time);
         fn on_coupling(&mut self, view: &CouplingView<'_>);
         fn is_coupled(&self) -> bool;
         fn bytes_between_losses(&self) -> Bytes;

@@ -193,7 +193,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn on_established(&mut self, now: Time, rtt: Dur) {
         self.law.established(&mut self.window, now, rtt);
     }
-    fn on_flight_start(&mut self) {
+    fn on_flight_start(&mut self, _now: Time) {
         self.law.flight_started();
     }
     of_window!(undo, restart, cache, sizes);

@@ -173,7 +173,7 @@ pub trait CongestionControl {
     fn on_restart(&mut self, _ev: &RestartEvent) {}
     /// A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding
     /// was lost or SACKed (Linux's `CA_EVENT_TX_START`).
-    fn on_flight_start(&mut self) {}
+    fn on_flight_start(&mut self, _now: Time) {}
     /// The state of the other subflows of a multipath connection, before each [`on_ack`](CongestionControl::on_ack) and
     /// [`on_loss`](CongestionControl::on_loss), if [`is_coupled`](CongestionControl::is_coupled).
     fn on_coupling(&mut self, _view: &CouplingView<'_>) {}

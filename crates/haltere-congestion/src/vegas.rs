@@ -10,7 +10,7 @@ use crate::reno;
 use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::format;
-use haltere_units::{Bytes, Dur, ParamError, Probe};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
 haltere_units::params! {
     /// The window keeps a few of the flow's own packets in the queue, as the round-trip time shows.
@@ -138,7 +138,7 @@ impl CongestionControl for Vegas {
         self.round_end = None;
     }
     of_window!(undo, restart, cache, sizes);
-    fn on_flight_start(&mut self) {
+    fn on_flight_start(&mut self, _now: Time) {
         // The path may have changed in the meantime: measure it afresh (Linux).
         self.base_rtt = None;
         self.round_end = None;

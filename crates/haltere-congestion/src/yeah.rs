@@ -221,7 +221,7 @@ mod tests {
     fn nothing_in_flight_is_a_new_path() {
         let mut c = yeah();
         round(&mut c, 1, 100);
-        c.on_flight_start();
+        c.on_flight_start(Time::ZERO);
         round(&mut c, 2, 150);
         assert_eq!((c.law.queued, c.law.slow_rounds), (0, 0));
     }

@@ -200,6 +200,9 @@ impl CongestionControl for Agent {
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.watched(|control| control.on_restart(ev));
     }
+    fn on_flight_start(&mut self, now: Time) {
+        self.watched(|control| control.on_flight_start(now));
+    }
     fn wants_reduction(&self) -> bool {
         self.inner().is_some_and(CongestionControl::wants_reduction)
     }
@@ -232,6 +235,7 @@ impl CongestionControl for Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haltere_congestion::CongestionParams;
 
     fn agent() -> Agent {
         let sender =
@@ -284,6 +288,25 @@ mod tests {
         agent.on_ack(&ack(21));
         assert_eq!((agent.cwnd(), agent.decisions), (Bytes::new(20_000), 1));
     }
+    #[test]
+    fn a_control_that_is_watched_hears_that_a_flight_starts() {
+        let sender = SenderContext::default();
+        let vegas = Control::new(&CongestionParams::Vegas(Default::default()), &sender).unwrap();
+        let mut agent = Agent::new(Driver::Control(Box::new(vegas)), Interval::Fixed(Dur::from_ms(20)), &sender);
+        let base_rtt = |agent: &Agent| {
+            let mut row = Probe::new();
+            agent.probe(&mut row);
+            row.values().iter().find(|(name, ..)| *name == "base_rtt").unwrap().2
+        };
+        agent.on_established(at(0), Dur::from_ms(10));
+        let mut first = ack(10);
+        first.rtt = Some(Dur::from_ms(10));
+        agent.on_ack(&first);
+        assert!(base_rtt(&agent) >= 0.01);
+        agent.on_flight_start(at(20));
+        assert_eq!(base_rtt(&agent), 0.0);
+    }
+
     #[test]
     fn loss_does_not_change_the_window_and_a_timeout_ends_an_interval() {
         let mut agent = agent();

@@ -185,6 +185,12 @@ event! { RESTART, restart, Restart, "on_restart",
     rto "ns" "The current retransmission timeout." = span(ev.rto);
 } }
 
+event! { FLIGHT_START, flight_start, FlightStart, "on_flight_start",
+    "A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost.",
+    (now: Time) {
+    now "ns" "Now." = ns(now);
+} }
+
 /// What a control answers after each event, at the address that `haltere_answer` returns.
 pub const CONTROL_ANSWER: Layout = Layout {
     name: "ControlAnswer",
@@ -203,7 +209,7 @@ pub const CONTROL_ANSWER: Layout = Layout {
 
 /// The events of a control in the order in which a connection meets them.
 pub const CONTROL: &[Layout] =
-    &[START, ESTABLISHED, CACHED, ACK, SEGMENT_LOST, LOSS, RECOVERED, RTO, SPURIOUS, RESTART];
+    &[START, ESTABLISHED, CACHED, ACK, SEGMENT_LOST, LOSS, RECOVERED, RTO, SPURIOUS, RESTART, FLIGHT_START];
 
 event! { LINK, link, Link, "start", "A queue discipline is made, before any other event.", (link: &LinkContext) {
     rate "bit/s" "The rate of the link; -1: packets take no time." = link.rate.map_or(-1, |rate| whole(rate.as_bps()));

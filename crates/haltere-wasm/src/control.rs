@@ -27,6 +27,7 @@ enum Event {
     Rto,
     Spurious,
     Restart,
+    FlightStart,
 }
 
 /// The module's last answer.
@@ -168,6 +169,9 @@ impl CongestionControl for Control {
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.tell(Event::Restart, Some(ev.now), &abi::restart(ev));
+    }
+    fn on_flight_start(&mut self, now: Time) {
+        self.tell(Event::FlightStart, Some(now), &abi::flight_start(now));
     }
     fn cwnd(&self) -> Bytes {
         self.answer.cwnd

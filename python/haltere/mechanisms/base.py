@@ -83,6 +83,9 @@ class CongestionControl(Mechanism):
     def on_restart(self, ev: _core.RestartEvent) -> None:
         """The first transmission after an idle time, before it is sent."""
 
+    def on_flight_start(self, now: int) -> None:
+        """A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost."""
+
     bytes_between_losses: float = 0
     """Bytes between losses, by which a coupled control ranks its path. Set it, if siblings are to see it."""
 

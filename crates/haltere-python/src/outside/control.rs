@@ -31,6 +31,7 @@ events! {
     CachedSsthresh "on_cached_ssthresh",
     Spurious "on_spurious",
     Restart "on_restart",
+    FlightStart "on_flight_start",
     Coupling "on_coupling",
     Returned "on_returned",
 }
@@ -210,6 +211,9 @@ impl CongestionControl for PythonControl {
     }
     fn on_restart(&mut self, ev: &core::RestartEvent) {
         self.tell(Event::Restart, |_, method| method.call1((RestartEvent(*ev),)).map(drop));
+    }
+    fn on_flight_start(&mut self, now: Time) {
+        self.tell(Event::FlightStart, |_, method| method.call1((now.as_ns(),)).map(drop));
     }
     fn on_coupling(&mut self, view: &CouplingView<'_>) {
         let siblings: Vec<Sibling> = view.siblings.iter().map(|sibling| Sibling(*sibling)).collect();

@@ -118,6 +118,11 @@ struct restart {
     i64 rto; /* The current retransmission timeout. Unit: ns. */
 };
 
+/* on_flight_start: A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost. */
+struct flight_start {
+    i64 now; /* Now. Unit: ns. */
+};
+
 /* haltere_answer: What a control answers: read after each event. */
 struct control_answer {
     i64 cwnd; /* The congestion window, at least 1. Unit: B. */
@@ -177,6 +182,7 @@ union haltere_event {
     struct rto rto;
     struct spurious spurious;
     struct restart restart;
+    struct flight_start flight_start;
     struct link link;
     struct enqueue enqueue;
     struct dequeue dequeue;

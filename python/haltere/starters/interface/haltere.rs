@@ -202,6 +202,14 @@ event! {
 }
 
 event! {
+    /// `on_flight_start`: A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost.
+    FlightStart {
+        /// Now. Unit: ns.
+        now,
+    }
+}
+
+event! {
     /// `haltere_answer`: What a control answers: read after each event.
     ControlAnswer {
         /// The congestion window, at least 1. Unit: B.
@@ -315,6 +323,8 @@ pub trait Control: Sized {
     fn on_spurious(&mut self, _: &Spurious) {}
     /// See [`Restart`].
     fn on_restart(&mut self, _: &Restart) {}
+    /// See [`FlightStart`].
+    fn on_flight_start(&mut self, _: &FlightStart) {}
     /// Window, threshold and pacing rate now.
     fn answer(&self) -> ControlAnswer;
     /// Writes the values of the state variables, in the order of the description.
@@ -400,7 +410,7 @@ macro_rules! export_control {
                 }
             }
             export_events!(tell, $control, on_established, on_cached_ssthresh, on_segment_lost, on_loss);
-            export_events!(tell, $control, on_recovered, on_rto, on_spurious, on_restart);
+            export_events!(tell, $control, on_recovered, on_rto, on_spurious, on_restart, on_flight_start);
         }
     };
 }

@@ -173,6 +173,13 @@ export class Restart {
   rto: i64;
 }
 
+/** `on_flight_start`: A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost. */
+@unmanaged
+export class FlightStart {
+  /** Now. Unit: ns. */
+  now: i64;
+}
+
 /** `haltere_answer`: What a control answers: read after each event. */
 @unmanaged
 export class ControlAnswer {

@@ -124,7 +124,7 @@ impl Sender {
 
     #[inline]
     pub(crate) fn send_new(&mut self, len: u32, fin: bool, now: Time) -> Transmit {
-        self.note_flight_start();
+        self.note_flight_start(now);
         if self.board.is_empty() {
             self.begin_flight(now);
         }
@@ -158,9 +158,9 @@ impl Sender {
 
     /// Before anything is sent: the control is called if nothing is in flight, whatever is outstanding.
     #[inline]
-    fn note_flight_start(&mut self) {
+    fn note_flight_start(&mut self, now: Time) {
         if self.board.in_flight() == 0 {
-            self.control.on_flight_start();
+            self.control.on_flight_start(now);
         }
     }
 
@@ -180,7 +180,7 @@ impl Sender {
 
     /// A segment goes again, to repair a loss.
     pub(crate) fn retransmit(&mut self, index: usize, now: Time) -> Transmit {
-        self.note_flight_start();
+        self.note_flight_start(now);
         self.undo.on_retransmission(now);
         self.board.retransmitted(index, now);
         self.send_again(index, now)
