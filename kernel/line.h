@@ -154,7 +154,7 @@ static ssize_t line_written(struct file *file, const char __user *from, size_t l
 	return error ?: len;
 }
 
-/* A program that asks whether it writes to a terminal hears yes: it then writes line by line. */
+/* It answers as a terminal does, so that programs write line by line. */
 static long line_ioctl(struct file *file, unsigned int what, unsigned long to)
 {
 	struct termios lines = { .c_iflag = ICRNL, .c_oflag = OPOST | ONLCR, .c_lflag = ICANON | ECHO | ISIG };

@@ -46,7 +46,7 @@ class Session:
     def run(self, host: str, words: Sequence[str], servers: Mapping[str, Sequence[Sequence[str]]]) -> int:
         """Boots, runs the program with these beside it, and returns its exit status, or 128 and the signal that ended it.
 
-        Ctrl-C is for the program. The second one to which nothing comes raises :class:`KeyboardInterrupt`.
+        Ctrl-C is for the program. A second one raises :class:`KeyboardInterrupt` if the program wrote nothing in between.
         """
         beside = [(where, _found(one)) for where, all in servers.items() for one in all]
         words = _found(words)
