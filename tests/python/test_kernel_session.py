@@ -104,6 +104,20 @@ def test_the_network_is_shown_and_changed_between_two_lines_of_a_shell(file: Pat
     assert sent == ["2", "4", "5"]
 
 
+@pytest.mark.skipif(not Path("/bin/ping").exists(), reason="needs ping")
+def test_a_change_that_is_refused_is_forgotten(file: Path) -> None:
+    place = "topology.dumbbell.bottleneck"
+    lines = [
+        f'haltere network {place}.queue={{kind="kernel",tc="codel"}}',
+        f"haltere network {place}.delay=50ms",
+        "ping -c 1 s1",
+    ]
+    done = run("shell", file, "--world", "kernel", typed="\n".join(lines))
+    assert done.stderr == "haltere: left>right: queue must stay if it is one of Linux's own\n"
+    (delay,) = delays(done.stdout)
+    assert 100 <= delay < 101
+
+
 class Person:
     """At a terminal, which is not a pipe."""
 

@@ -172,7 +172,7 @@ def _in_a_guest(
             return False
         try:
             if asked[2:]:
-                session.change(change(asked[2:]))
+                change(asked[2:], session.change)
             now = session.counters()
             print(_counters(seen["links"], now["links"], now["time_s"] - seen["time_s"]), flush=True)
             seen.update(now)
@@ -226,8 +226,8 @@ def _answering(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-#: Makes the experiment with these changes, in the order in which they were asked for.
-_Change = Callable[[Sequence[str]], "Scenario"]
+#: Makes the experiment with these changes, in the order in which they were asked for, and has them carried out. A refused one is forgotten.
+_Change = Callable[[Sequence[str], Callable[["Scenario"], None]], None]
 
 
 def _answer_all(listener: socket.socket, network: _core.LiveNetwork, change: _Change) -> None:
@@ -240,7 +240,7 @@ def _answer_all(listener: socket.socket, network: _core.LiveNetwork, change: _Ch
             try:
                 changes = json.loads(stream.readline())
                 if changes:
-                    network.change(change(changes)._core)
+                    change(changes, lambda scenario: network.change(scenario._core))
                 answer = {"network": json.loads(network.snapshot())}
             except HaltereError as error:
                 answer = {"error": str(error)}
@@ -255,11 +255,10 @@ def _of_experiment(scenario: Scenario) -> _Change:
 
     kept: dict[str, Any] = {}
 
-    def change(settings: Sequence[str]) -> Scenario:
+    def change(settings: Sequence[str], carry_out: Callable[[Scenario], None]) -> None:
         asked = kept | dict(parse_setting(one) for one in settings)
-        changed = scenario.with_values(asked)
+        carry_out(scenario.with_values(asked))
         kept.update(asked)
-        return changed
 
     return change
 
@@ -267,16 +266,15 @@ def _of_experiment(scenario: Scenario) -> _Change:
 def _of_link(args: argparse.Namespace) -> _Change:
     """Changes by the options of `haltere link`."""
 
-    def change(settings: Sequence[str]) -> Scenario:
+    def change(settings: Sequence[str], carry_out: Callable[[Scenario], None]) -> None:
         asked = argparse.Namespace(**vars(args))
         for one in settings:
             key, equals, value = one.partition("=")
             if not equals or key.removesuffix("-up").removesuffix("-down") not in LINE:
                 raise InputError(f"network: must be KEY=VALUE with a KEY of {', '.join(LINE)}, got `{one}`")
             setattr(asked, key.replace("-", "_"), value)
-        changed = _link_scenario(asked)
+        carry_out(_link_scenario(asked))
         vars(args).update(vars(asked))
-        return changed
 
     return change
 
