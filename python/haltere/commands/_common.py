@@ -204,9 +204,9 @@ def loaded(args: argparse.Namespace) -> tuple[Scenario, int | None, str]:
 
 
 def chosen_world(args: argparse.Namespace, name: str | None = None) -> worlds.World:
-    """The world that the arguments name, or the one of this name, with its options."""
-    kind = worlds.WORLDS[name or args.world]
-    return kind(**{field.name: getattr(args, field.name) for field in dataclasses.fields(kind)})
+    """The world that the arguments name, or the one of this name, with those of its options that the command has."""
+    kind, given = worlds.WORLDS[name or args.world], vars(args)
+    return kind(**{one.name: given[one.name] for one in dataclasses.fields(kind) if given.get(one.name) is not None})
 
 
 def checked(results: Results) -> int:

@@ -7,45 +7,35 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import socket
 import sys
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import worlds
 from ..errors import HaltereError, InputError
-from ._common import LINE, Commands
+from ..worlds.live import NETWORK
+from ._common import LINE, Commands, chosen_world
 from .router import link_toml
 
 if TYPE_CHECKING:
     from .. import _core
     from ..api import Scenario
+    from ..worlds.base import Change, Servers
 
-#: Names the socket of the network in which a program runs.
-_NETWORK = "HALTERE_NETWORK"
-#: Set in the user namespace that a command made for itself.
-_INSIDE = "HALTERE_USER_NAMESPACE"
 #: The two ends of `haltere link`.
 _ENDS = ["inside", "outside"]
 #: From the first look at the counters to the second.
 _BETWEEN_S = 0.5
-_SHELL = os.environ.get("SHELL") or "/bin/sh"
-#: The shell of a guest: interactive, but without control of jobs, which needs a terminal of its own.
-_GUESTS_SHELL = ["/bin/sh", "-i", "+m"]
-
-#: Programs beside the command, by host.
-_Servers = Mapping[str, Sequence[Sequence[str]]]
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    world: dict[str, Any] = {"world": {"choices": ("wire", "kernel"), "default": "wire"}, "kernel": {"default": ""}}
+    live = [name for name, kind in worlds.WORLDS.items() if kind.has_live]
+    world: dict[str, Any] = {"world": {"choices": live, "default": live[0]}}
     program = world | {"server": "many", "words": {"nargs": "*"}}
     to.add("shell", _shell, **world)
     for name, does in (("exec", _exec), ("link", _link)):
@@ -128,152 +118,45 @@ def _stand(
     scenario: Scenario,
     host: str | None,
     command: Sequence[str],
-    servers: _Servers,
-    change: _Change,
+    servers: Servers,
+    change: Change,
     outside: str | None = None,
 ) -> int:
     """Starts the network, runs the servers and the command (a shell, if there is none), and takes it down; the command's exit status."""
-    if args.world == "kernel":
-        return _in_a_guest(args, scenario, host, command, servers, change)
-    from .. import _core
-
-    _enter_user_namespace()
-    network = _core.LiveNetwork(scenario._core, outside)
+    world = chosen_world(args)
+    network = world.live(scenario._core, outside)
     try:
-        with _answering(network, change) as path, _signals_are_the_programs():
-            environment = [(_NETWORK, path)]
-            for where, commands in servers.items():
-                for words in commands:
-                    network.serve(where, list(words), environment)
-            status: int = network.run(host or network.hosts[0], list(command) or [_SHELL], environment)
-            return status
-    finally:
-        network.close()
-
-
-def _in_a_guest(
-    args: argparse.Namespace,
-    scenario: Scenario,
-    host: str | None,
-    command: Sequence[str],
-    servers: _Servers,
-    change: _Change,
-) -> int:
-    """The same in the kernel world."""
-    from ..worlds.kernel import Kernel
-    from ..worlds.kernel.session import Session
-
-    seen: dict[str, Any] = {"time_s": 0.0, "links": []}
-
-    def typed(session: Session, line: str) -> bool:
-        """Does what `haltere network` asks for. The guest has no such program. The clock is stopped, so the rates are those since the last time."""
-        asked = line.split()
-        if asked[:2] != ["haltere", "network"]:
-            return False
-        try:
-            if asked[2:]:
-                change(asked[2:], session.change)
-            now = session.counters()
-            print(_counters(seen["links"], now["links"], now["time_s"] - seen["time_s"]), flush=True)
-            seen.update(now)
-        except HaltereError as error:
-            print(f"haltere: {error}", file=sys.stderr)
-        return True
-
-    session = Session(Kernel(kernel=args.kernel), scenario, typed)
-    try:
-        return session.run(host or session.hosts[0], list(command) or _GUESTS_SHELL, servers)
+        return network.run(host or network.hosts[0], command, servers, change, _counters)
     except KeyboardInterrupt:
         print("haltere: interrupted twice; the network has ended", file=sys.stderr)
         return 128 + signal.SIGINT
 
 
-def _enter_user_namespace() -> None:
-    """A user who may make no network namespace gets a user namespace first: this command starts again inside of it."""
-    if os.geteuid() == 0 or _INSIDE in os.environ:
-        return
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        raise InputError("making network namespaces needs root, or the program `unshare` (util-linux)")
-    os.environ[_INSIDE] = "1"
-    sys.stdout.flush()
-    os.execv(unshare, [unshare, "-Urn", sys.executable, "-P", "-m", "haltere", *sys.argv[1:]])
-
-
-@contextmanager
-def _signals_are_the_programs() -> Iterator[None]:
-    """Ctrl-C is for the program, which has the same terminal."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _answering(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
-    """A socket at which `haltere network` asks; gives its path."""
-    folder = tempfile.mkdtemp(prefix="haltere-network-")
-    path = os.path.join(folder, "socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(path)
-        listener.listen()
-        threading.Thread(target=_answer_all, args=(listener, network, change), daemon=True).start()
-        try:
-            yield path
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-#: Makes the experiment with these changes, in the order in which they were asked for, and has them carried out. A refused one is forgotten.
-_Change = Callable[[Sequence[str], Callable[["Scenario"], None]], None]
-
-
-def _answer_all(listener: socket.socket, network: _core.LiveNetwork, change: _Change) -> None:
-    while True:
-        try:
-            line, _ = listener.accept()
-        except OSError:
-            return
-        with line, line.makefile("rw", encoding="utf-8") as stream:
-            try:
-                changes = json.loads(stream.readline())
-                if changes:
-                    change(changes, lambda scenario: network.change(scenario._core))
-                answer = {"network": json.loads(network.snapshot())}
-            except HaltereError as error:
-                answer = {"error": str(error)}
-            except ValueError:
-                answer = {"error": "not understood"}
-            stream.write(json.dumps(answer) + "\n")
-
-
-def _of_experiment(scenario: Scenario) -> _Change:
+def _of_experiment(scenario: Scenario) -> Change:
     """Changes by the keys of an experiment file."""
     from ..api import parse_setting
 
     kept: dict[str, Any] = {}
 
-    def change(settings: Sequence[str], carry_out: Callable[[Scenario], None]) -> None:
+    def change(settings: Sequence[str], carry_out: Callable[[_core.Scenario], None]) -> None:
         asked = kept | dict(parse_setting(one) for one in settings)
-        carry_out(scenario.with_values(asked))
+        carry_out(scenario.with_values(asked)._core)
         kept.update(asked)
 
     return change
 
 
-def _of_link(args: argparse.Namespace) -> _Change:
+def _of_link(args: argparse.Namespace) -> Change:
     """Changes by the options of `haltere link`."""
 
-    def change(settings: Sequence[str], carry_out: Callable[[Scenario], None]) -> None:
+    def change(settings: Sequence[str], carry_out: Callable[[_core.Scenario], None]) -> None:
         asked = argparse.Namespace(**vars(args))
         for one in settings:
             key, equals, value = one.partition("=")
             if not equals or key.removesuffix("-up").removesuffix("-down") not in LINE:
                 raise InputError(f"network: must be KEY=VALUE with a KEY of {', '.join(LINE)}, got `{one}`")
             setattr(asked, key.replace("-", "_"), value)
-        carry_out(_link_scenario(asked))
+        carry_out(_link_scenario(asked)._core)
         vars(args).update(vars(asked))
 
     return change
@@ -303,7 +186,7 @@ def _counters(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, An
 
 def _asked(changes: Sequence[str]) -> Any:
     """The counters of the network around this process, after these changes."""
-    path = os.environ.get(_NETWORK)
+    path = os.environ.get(NETWORK)
     if path is None:
         raise InputError(
             "network: must run inside `haltere shell`, `exec` or `link`, and no network is around this process"

@@ -6,7 +6,7 @@ A world is a frozen dataclass. Its class says what it can do; its fields are its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -53,6 +53,28 @@ def option(default: Any, help: str) -> Any:
     return field(default=default, metadata={"help": help})
 
 
+#: Programs beside a person's, by host.
+Servers = Mapping[str, Sequence[Sequence[str]]]
+#: Makes the experiment with these changes, in the order in which they were asked for, and has them carried out. A refused one is forgotten.
+Change = Callable[[Sequence[str], Callable[[_core.Scenario], None]], None]
+#: The text for the counters of links: before, now, and the seconds in between.
+Show = Callable[[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]], float], str]
+
+
+class Live(Protocol):
+    """The network of an experiment, without its traffic, for programs that a person starts."""
+
+    #: The names of its hosts.
+    hosts: list[str]
+
+    def run(self, host: str, command: Sequence[str], servers: Servers, change: Change, show: Show) -> int:
+        """Runs the servers, and the command (without one, a shell) with this process's terminal; takes the network down.
+
+        Returns the command's exit status, or 128 and the signal that ended it. What ``haltere network`` asks for in between is done by
+        ``change``, and printed by ``show`` if programs of the network cannot print it.
+        """
+
+
 @dataclass(frozen=True)
 class World:
     """Makes runs. A subclass gives the attributes below, :meth:`run`, and what else differs."""
@@ -73,6 +95,8 @@ class World:
     most_jobs_because: ClassVar[str] = ""
     #: Other processes and machines may make its runs.
     elsewhere: ClassVar[bool] = True
+    #: It has :meth:`live` networks.
+    has_live: ClassVar[bool] = False
     #: Wrong input in the middle of a sweep concerns one run alone. Otherwise it is this machine that is unfit, and the sweep ends.
     errors_are_of_one_run: ClassVar[bool] = True
     #: What else than the seed decides a result, as a sentence.
@@ -97,6 +121,10 @@ class World:
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> Made:
         """Makes one run. Other threads go on meanwhile."""
+        raise NotImplementedError
+
+    def live(self, scenario: _core.Scenario, outside: str | None) -> Live:
+        """Starts the network of the scenario. ``outside``: the node that is the caller's machine, if the world has it."""
         raise NotImplementedError
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .base import GSO, Made, World, option, refuse_outside
+from .base import GSO, Live, Made, World, option, refuse_outside
 
 __all__ = ["Wire", "ftp_files", "ftp_server"]
 
@@ -44,6 +44,7 @@ class Wire(World):
     most_jobs = 1
     most_jobs_because = "runs at the same time would measure each other"
     elsewhere = False
+    has_live = True
     errors_are_of_one_run = False
     beside_the_seed = (
         "On the wire the seed decides start times and random draws; the kernel's scheduling decides the rest."
@@ -59,6 +60,12 @@ class Wire(World):
         """Makes one run in real time."""
         calibrate = "note" if self.ignore_calibration else "refuse"
         return _core.wire_run(scenario, seed, progress, calibrate, ftp_server(), self.gso)
+
+    def live(self, scenario: _core.Scenario, outside: str | None) -> Live:
+        """Network namespaces on this machine."""
+        from .live import Namespaces
+
+        return Namespaces(scenario, outside)
 
     @property
     def key_part(self) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,48 +14,50 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ...errors import HaltereError, InputError
 from ...terminal import below
-from .world import host_files
+from .host_files import host_files
 
 if TYPE_CHECKING:
-    from ...api import Scenario
-    from .world import Kernel
+    from ..base import Change, Servers, Show
+    from .guests import GuestKernel
 
 __all__ = ["Session"]
 
+#: Interactive, but without control of jobs, which needs a terminal of its own.
+_SHELL = ("/bin/sh", "-i", "+m")
 #: How often Ctrl-C is looked for, in seconds.
 _LOOK_S = 0.1
 
 
 class Session:
-    """The network of an experiment, without its traffic, in a guest that ends with the program at the terminal.
+    """The network of an experiment, without its traffic, in a guest that ends with the program at the terminal."""
 
-    ``typed`` sees each line first. If it returns true, it has done what the line asks for, and the program gets another one.
-    """
-
-    def __init__(self, kernel: Kernel, scenario: Scenario, typed: Callable[[Session, str], bool]) -> None:
-        self._kernel, self._scenario, self._typed = kernel, scenario, typed
-        self._line = _core.KernelSession(str(kernel.built.vmlinux), str(kernel.built.guest))
+    def __init__(self, kernel: GuestKernel, gso: bool, scenario: _core.Scenario) -> None:
+        self._gso, self._scenario = gso, scenario
+        self._line = _core.KernelSession(str(kernel.vmlinux), str(kernel.guest))
         self._progress = _core.Progress()
         #: What the program wrote since its last line feed: a prompt, if it reads then.
         self._prompt = b""
         self._is_reading = False
         #: How often Ctrl-C was pressed since the last message of the guest.
         self._interrupts = 0
-        self.hosts = _core.kernel_hosts(scenario._core)
+        #: The counters that were shown last.
+        self._shown: dict[str, Any] = {"time_s": 0.0, "links": []}
+        self.hosts = _core.kernel_hosts(scenario)
 
-    def run(self, host: str, words: Sequence[str], servers: Mapping[str, Sequence[Sequence[str]]]) -> int:
-        """Boots, runs the program with these beside it, and returns its exit status, or 128 and the signal that ended it.
+    def run(self, host: str, command: Sequence[str], servers: Servers, change: Change, show: Show) -> int:
+        """See :class:`haltere.worlds.base.Live`.
 
         Ctrl-C is for the program. A second one raises :class:`KeyboardInterrupt` if the program wrote nothing in between.
         """
+        self._change, self._show_counters = change, show
         beside = [(where, _found(one)) for where, all in servers.items() for one in all]
-        words = _found(words)
+        words = _found(command or _SHELL)
         session = {"servers": beside, "host": host, "words": words, "environment": [("PS1", f"{host}$ ")]}
         files = host_files([{"client": one} for one in (words, *(one for _, one in beside))])
-        options = {"gso": self._kernel.gso, "host_files": files}
+        options = {"gso": self._gso, "host_files": files}
         with self._interruptible(), ThreadPoolExecutor(1) as other:
             told = json.dumps(session), json.dumps(options)
-            held = other.submit(self._line.hold, self._scenario._core, *told, self._progress)
+            held = other.submit(self._line.hold, self._scenario, *told, self._progress)
             try:
                 self._converse()
             except BaseException:
@@ -63,13 +65,26 @@ class Session:
                 raise
             return held.result()
 
-    def counters(self) -> Any:
-        """``time_s`` and the counters of the ``links``. For ``typed``."""
-        return json.loads(self._asked("c", b""))
+    def _does(self, line: str) -> bool:
+        """Does what `haltere network` asks for. The guest has no such program. The clock is stopped, so rates are since the last time."""
+        asked = line.split()
+        if asked[:2] != ["haltere", "network"]:
+            return False
+        try:
+            if asked[2:]:
+                self._change(asked[2:], self._carry_out)
+            now = json.loads(self._asked("c", b""))
+            print(
+                self._show_counters(self._shown["links"], now["links"], now["time_s"] - self._shown["time_s"]),
+                flush=True,
+            )
+            self._shown = now
+        except HaltereError as error:
+            print(f"haltere: {error}", file=sys.stderr)
+        return True
 
-    def change(self, scenario: Scenario) -> None:
-        """The links are those of this experiment from now on. For ``typed``."""
-        why = self._asked("s", _core.kernel_fabric(scenario._core).encode())
+    def _carry_out(self, scenario: _core.Scenario) -> None:
+        why = self._asked("s", _core.kernel_fabric(scenario).encode())
         if why:
             raise InputError(why.decode())
 
@@ -109,7 +124,7 @@ class Session:
             except KeyboardInterrupt:
                 below(sys.stdout).write("\n")
                 line = b"\n"
-            if not self._typed(self, line.decode(errors="replace")):
+            if not self._does(line.decode(errors="replace")):
                 break
         self._prompt = b""
         with contextlib.suppress(OSError):  # the guest has ended

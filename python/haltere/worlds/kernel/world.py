@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any
 
 from ... import _core
 from ...errors import InputError
-from ..base import GSO, Made, World, option, refuse_outside
+from ..base import GSO, Live, Made, World, option, refuse_outside
 from ..wire import ftp_files, ftp_server
 from . import guests
+from .host_files import host_files
 
 __all__ = ["Kernel"]
 
@@ -22,36 +23,6 @@ ROUTERS = ("auto", "kernel", "user")
 
 #: From so many seconds of processor time on, an estimate is shown before the runs.
 LONG_S = 120.0
-
-#: The system's programs with what they need, on Debian, NixOS and Guix.
-SYSTEM = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/sbin", "/usr", "/nix/store", "/gnu/store")
-
-
-def _files(program: Mapping[str, Any]) -> Iterator[str]:
-    """What a program sees beside the system: the folder that it is installed in, and what its words and environment name."""
-    for words in (program["client"], program.get("server", [])):
-        for place, word in enumerate(words):
-            path = Path(word)
-            if path.is_absolute() and path.exists():
-                yield from (str(one) for one in (path, path.resolve()))
-                if place == 0 and path.parent.name == "bin" and path.parent.parent != Path("/"):
-                    yield from (str(one.parent.parent) for one in (path, path.resolve()))
-    for text in program.get("environment", {}).values():
-        yield from (one for one in text.split(":") if Path(one).is_absolute() and Path(one).exists())
-
-
-def _without_inner(files: set[str]) -> list[str]:
-    """Those that lie in no other of them."""
-    kept: list[str] = []
-    for one in sorted(files, key=lambda file: Path(file).parts):
-        if not any(Path(one).is_relative_to(outer) for outer in kept):
-            kept.append(one)
-    return kept
-
-
-def host_files(programs: Sequence[Mapping[str, Any]], others: Sequence[str] = ()) -> list[str]:
-    """Files and folders of the host that these programs see, and ``others``."""
-    return _without_inner({*others, *SYSTEM, *(path for one in programs for path in _files(one))})
 
 
 def own_discipline(tc: str) -> dict[str, str]:
@@ -83,6 +54,7 @@ class Kernel(World):
     place = "in the kernel world"
     beside_the_seed = "In the kernel world a run is a function of scenario, seed and kernel."
     elsewhere = False
+    has_live = True
 
     def __post_init__(self) -> None:
         if self.router not in ROUTERS:
@@ -146,6 +118,12 @@ class Kernel(World):
             folder.mkdir(parents=True, exist_ok=True)
             told |= {"pcap": str(folder.resolve() / f"{scenario.hash(seed)[:12]}-seed{seed}.pcap")}
         return _core.kernel_run(scenario, seed, str(built.vmlinux), str(built.guest), json.dumps(told), progress)
+
+    def live(self, scenario: _core.Scenario, outside: str | None) -> Live:
+        """A guest, which boots when a program is to run. All nodes are in it."""
+        from .session import Session
+
+        return Session(self.built, self.gso, scenario)
 
     def notes(self, made: Made) -> Mapping[str, Any]:
         """The kernel, and what its links counted."""
