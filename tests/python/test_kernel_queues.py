@@ -13,7 +13,6 @@ from conftest import haltere
 from haltere import InputError, _core
 from haltere.api import Scenario
 from haltere.worlds import world
-from haltere.worlds.kernel import build as building
 from haltere.worlds.kernel import guests as kernels
 from haltere.worlds.kernel.guests import GuestKernel
 from test_kernel import kernel  # noqa: F401
@@ -67,7 +66,7 @@ def test_other_worlds_refuse_it_by_name(name: str, file: Path) -> None:
 @pytest.mark.parametrize(
     ("tc", "told"),
     [
-        ("htb default 1", "queue.tc must be one of `codel`, `fq_codel`"),
+        ("hfsc default 1", "queue.tc must be one of `codel`, `fq_codel`"),
         ("codel limits 3", "queue.tc must be `codel` with words among `target`, `limit`"),
         ("pie target soon", "queue.tc must be written with a time, such as `5ms` after `target`"),
     ],
@@ -134,10 +133,10 @@ def test_prio_sends_the_more_urgent_flow_first(file: Path) -> None:
 def new_kernel(kernel: GuestKernel) -> str:  # noqa: F811
     """The hash of a kernel that has ``dualpi2`` and accurate ECN."""
     for one in kernels.built():
-        if one.told.get("accurate_ecn"):
-            # What of it has changed is built again, as of the other kernel.
-            return building.build(".".join(one.release.split(".")[:2])).hash
-    pytest.skip("needs a guest kernel from 7.0 on: haltere kernel build 7.2")
+        # One that was built before may have the guest program of another build.
+        if one.told.get("accurate_ecn") and one.told["guest"] == kernel.told["guest"]:
+            return one.hash
+    pytest.skip("needs a guest kernel from 7.0 on, built now: haltere kernel build 7.2")
 
 
 def test_dualpi2_marks_and_counts_what_it_drops(new_kernel: str, file: Path) -> None:
@@ -177,7 +176,8 @@ UNITS = 'target = "4999168ns", interval = "99999744ns"'
         ("bfifo limit 60kb", '{ kind = "drop_tail", limit = "61440B" }', 4),
         ("codel", f'{{ kind = "codel", {UNITS} }}, beside_grain = "1024ns"', 4),
         ("codel ecn", f'{{ kind = "codel", ecn = true, {UNITS} }}, beside_grain = "1024ns"', 4),
-        ("fq_codel limit 1000", '{ kind = "fq_codel", limit = "1000p" }', 8),
+        # Linux's hash has a key of its own: of eight flows two share a queue with one seed in forty.
+        ("fq_codel limit 1000", '{ kind = "fq_codel", limit = "1000p" }', 4),
         ("pfifo_fast", '{ kind = "pfifo_fast", release_batch = 16 }', 4),
         ("sfq limit 60", '{ kind = "sfq", limit = "60p" }', 4),
         ("fq flow_limit 15", '{ kind = "fq", flow_limit = 15 }', 4),
@@ -188,8 +188,16 @@ UNITS = 'target = "4999168ns", interval = "99999744ns"'
         ),
     ],
 )
-def test_ours_gives_every_verdict_that_linux_gives(tc: str, beside: str, pairs: int, file: Path) -> None:
+def test_ours_gives_every_verdict_that_linux_gives(
+    tc: str,
+    beside: str,
+    pairs: int,
+    file: Path,
+    kernel: GuestKernel,  # noqa: F811
+) -> None:
     """Some 16,000 calls, each with the same packets dropped, the same packet sent, and the same mark."""
+    if tc.startswith("fq ") and kernel.told.get("accurate_ecn"):
+        pytest.skip("ours is fq before Linux 6.7, which gave it bands and a path around its flows")
     one = measured(written(tc, beside, pairs=pairs, ecn="ecn" in tc), file)
     assert one["verdicts"] > 16_000 and one["differ"] == 0
     assert one["beside_dropped"] + one["beside_marked"] > 50
