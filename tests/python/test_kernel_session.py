@@ -109,11 +109,15 @@ def test_a_change_that_is_refused_is_forgotten(file: Path) -> None:
     place = "topology.dumbbell.bottleneck"
     lines = [
         f'haltere network {place}.queue={{kind="kernel",tc="codel"}}',
+        "haltere network topology.dumbbell.pairs=2",
         f"haltere network {place}.delay=50ms",
         "ping -c 1 s1",
     ]
     done = run("shell", file, "--world", "kernel", typed="\n".join(lines))
-    assert done.stderr == "haltere: left>right: queue must stay if it is one of Linux's own\n"
+    assert done.stderr == (
+        "haltere: left>right: queue must stay if it is one of Linux's own\n"
+        "haltere: the nodes and links must stay, only their parameters may change\n"
+    )
     (delay,) = delays(done.stdout)
     assert 100 <= delay < 101
 

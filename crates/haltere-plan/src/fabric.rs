@@ -165,6 +165,17 @@ impl Totals {
     }
 }
 
+/// What is different in another list of the same links: the index of each that is, and whether its discipline is another. Gives the
+/// rule if the links are not the same.
+pub fn differences(old: &[LinkPlan], new: &[LinkPlan]) -> Result<Vec<(usize, bool)>, &'static str> {
+    let ends = |links: &[LinkPlan]| links.iter().map(|link| (link.from, link.to)).collect::<Vec<_>>();
+    if ends(old) != ends(new) {
+        return Err("the nodes and links must stay, only their parameters may change");
+    }
+    let pairs = old.iter().zip(new).enumerate().filter(|(_, (old, new))| old != new);
+    Ok(pairs.map(|(index, (old, new))| (index, old.queue != new.queue)).collect())
+}
+
 /// A link at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkNow {

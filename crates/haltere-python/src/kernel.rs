@@ -158,7 +158,7 @@ pub(crate) fn kernel_fabric(scenario: &Bound<'_, Scenario>) -> PyResult<String> 
 pub(crate) fn kernel_hosts(scenario: &Bound<'_, Scenario>) -> PyResult<Vec<String>> {
     let scenario = scenario.get();
     let plan = scenario.plan(1)?;
-    let hosts = haltere_wire::hosts::nodes(&plan).map_err(|e| InputError::new_err(e.to_string()))?;
+    let hosts = haltere_wire::world::hosts_of(&plan).map_err(|e| InputError::new_err(e.to_string()))?;
     Ok(hosts.into_iter().map(|node| plan.nodes[node].clone()).collect())
 }
 

@@ -1,13 +1,12 @@
 //! Hosts for programs that a user starts: those of a live network, and those of a guest.
 
-use crate::clock::{Monotonic, monotonic_ns, wait_for};
-use crate::error::{Doing, WireError};
-use crate::namespace::{Interfaces, Namespace, Topology};
+use crate::clock::wait_for;
+use crate::error::WireError;
+use crate::namespace::{Namespace, Topology};
 use crate::program::{Place, Program, Start, see_hosts};
 use crate::sys;
-use crate::world::{LEAD, Network, hosts};
+use crate::world::{Network, begin, topology_over};
 use haltere_plan::Plan;
-use haltere_units::Dur;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -45,11 +44,6 @@ pub struct Hosts {
     names: PathBuf,
 }
 
-/// The nodes of the plan that are hosts: those between which its flows run.
-pub fn nodes(plan: &Plan) -> Result<Vec<usize>, WireError> {
-    Ok(hosts(plan)?.iter().flat_map(|(nodes, _)| nodes).copied().collect())
-}
-
 impl Hosts {
     pub(crate) fn new(plan: &Plan, topology: Topology, nodes: &[usize], place: Place, names: &Path) -> Hosts {
         let nodes = nodes.iter().map(|&node| (node, plan.nodes[node].clone())).collect();
@@ -64,12 +58,9 @@ impl Hosts {
         place: Place,
         names: &Path,
     ) -> Result<Hosts, WireError> {
-        let nodes = nodes(plan)?;
-        network.prepare(&nodes)?;
-        let topology = Topology::build_with(&hosts(plan)?, offloads, Interfaces::Given)?;
-        let origin = monotonic_ns() + LEAD.as_ns();
-        network.start(origin)?;
-        Monotonic::from_origin(origin, Dur::ZERO).and_then(|mut clock| clock.wait_for_zero()).doing("sleeping")?;
+        let topology = topology_over(plan, network, offloads)?;
+        begin(network)?;
+        let nodes = topology.nodes();
         Ok(Hosts::new(plan, topology, &nodes, place, names))
     }
     /// The nodes that are hosts.

@@ -15,6 +15,7 @@ use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use crate::world::{hosts as hosts_of, network};
 use haltere_plan::Plan;
+use haltere_plan::fabric::differences;
 use haltere_units::{Dur, Time};
 use std::fs;
 use std::ops::ControlFlow;
@@ -70,11 +71,8 @@ impl LiveNetwork {
     }
     /// From now on its links are those of this plan, whose nodes and links are the same but for their parameters.
     pub fn change(&self, plan: &Plan) -> Result<(), WireError> {
-        let ends = |plan: &Plan| plan.links.iter().map(|link| (link.from, link.to)).collect::<Vec<_>>();
         let mut now = lock(&self.plan);
-        if ends(plan) != ends(&now) {
-            return Err(WireError::plan("set", "the nodes and links must stay, only their parameters may change"));
-        }
+        differences(&now.links, &plan.links).map_err(|rule| WireError::plan("set", rule))?;
         // A queue that cannot be made is refused here, where somebody hears of it.
         Fabric::new(FabricParams {
             plan: plan.fabric(),
@@ -160,11 +158,9 @@ impl Watch for Attentive {
         loop {
             match self.changes.try_recv() {
                 Ok(plan) => {
-                    for (index, (old, new)) in self.plan.links.iter().zip(&plan.links).enumerate() {
-                        if old != new {
-                            // It was made once before, when the change was asked for.
-                            let _ = fabric.change(now, index, new.clone(), old.queue != new.queue);
-                        }
+                    for (index, queue) in differences(&self.plan.links, &plan.links).unwrap_or_default() {
+                        // It was made once before, when the change was asked for.
+                        let _ = fabric.change(now, index, plan.links[index].clone(), queue);
                     }
                     self.plan = plan;
                 }

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SLOTS_IN_ALL: usize = 65_536;
 const SLOTS: std::ops::RangeInclusive<usize> = 512..=4096;
 /// From the last preparation to time zero: the threads must be waiting by then.
-pub(crate) const LEAD: Dur = Dur::from_ms(30);
+const LEAD: Dur = Dur::from_ms(30);
 /// How long the loop may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);
 
@@ -104,18 +104,37 @@ pub fn run_over(
     let stand_ins = control.manner.controls.iter().map(|(planned, _)| format!(" {planned}")).collect::<String>();
     check_for(plan, &(available_controls()? + &stand_ins), kernel_tcp::has_accurate_ecn())?;
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
-    let hosts = hosts(plan)?;
-    let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
-    network.prepare(&nodes)?;
-    let topology = Topology::build_with(&hosts, offloads, Interfaces::Given)?;
+    let topology = topology_over(plan, network, offloads)?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
     let mut agent = Agent::prepare(plan, &topology, control)?;
+    let mut clock = begin(network)?;
+    agent.run(&mut clock, control)?;
+    Ok(record_of(agent.finish().0))
+}
+
+/// The hosts of the plan on that network.
+pub(crate) fn topology_over(plan: &Plan, network: &dyn Network, offloads: bool) -> Result<Topology, WireError> {
+    let hosts = hosts(plan)?;
+    network.prepare(&nodes(&hosts))?;
+    Topology::build_with(&hosts, offloads, Interfaces::Given)
+}
+
+/// Starts the network: the clock, at zero.
+pub(crate) fn begin(network: &dyn Network) -> Result<Monotonic, WireError> {
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
     let mut clock = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock")?;
     clock.wait_for_zero().doing("sleeping")?;
-    agent.run(&mut clock, control)?;
-    Ok(record_of(agent.finish().0))
+    Ok(clock)
+}
+
+fn nodes(hosts: &[(Vec<usize>, HostSettings)]) -> Vec<usize> {
+    hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect()
+}
+
+/// The nodes of the plan that are hosts: those between which its flows run.
+pub fn hosts_of(plan: &Plan) -> Result<Vec<usize>, WireError> {
+    Ok(nodes(&hosts(plan)?))
 }
 
 /// What the agent wrote down, as a record without links.

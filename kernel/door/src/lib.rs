@@ -16,7 +16,7 @@ use core::slice;
 use haltere_kernel::fabric::{first_piece, kernel_queues, links_now, next_piece};
 use haltere_kernel::queue::FabricQueue;
 use haltere_plan::LinkQueue;
-use haltere_plan::fabric::{Fabric, FabricPlan, Ports, Routed};
+use haltere_plan::fabric::{Fabric, FabricPlan, Ports, Routed, differences};
 use haltere_plan::plan::LinkPlan;
 use haltere_queue::{CONTROL, Ecn, FlowKey, LinkContext, Pkt};
 use haltere_units::{ParamError, Time};
@@ -249,6 +249,16 @@ impl Handle {
     fn time(&self, now: u64) -> Time {
         Time::from_ns(now.saturating_sub(self.origin))
     }
+    /// Keeps the text, and gives its length.
+    ///
+    /// # Safety
+    /// `text` can be written to.
+    unsafe fn show(&mut self, written: String, text: *mut *const u8) -> usize {
+        self.written = written;
+        // SAFETY: as the caller says.
+        unsafe { *text = self.written.as_ptr() };
+        self.written.len()
+    }
     fn next(&self) -> u64 {
         self.fabric.next_event().map_or(u64::MAX, |at| at.as_ns().saturating_add(self.origin))
     }
@@ -341,15 +351,14 @@ pub unsafe extern "C" fn hk_wake(handle: *mut Handle, now: u64, queue: u32) -> u
 pub unsafe extern "C" fn hk_counted(handle: *mut Handle, first: bool, text: *mut *const u8) -> usize {
     // SAFETY: as the caller says.
     let handle = unsafe { &mut *handle };
-    handle.written = if first {
+    let written = if first {
         // SAFETY: a call without arguments.
         first_piece(&mut handle.fabric, unsafe { hk_k_refused() })
     } else {
         next_piece(&mut handle.fabric)
     };
     // SAFETY: as the caller says.
-    unsafe { *text = handle.written.as_ptr() };
-    handle.written.len()
+    unsafe { handle.show(written, text) }
 }
 
 /// The links as they are now, as JSON: the length of the text, which stays where `text` says until the next call.
@@ -362,14 +371,13 @@ pub unsafe extern "C" fn hk_now(handle: *mut Handle, now: u64, text: *mut *const
     let handle = unsafe { &mut *handle };
     let now = handle.time(now);
     handle.fabric.advance(now, &mut Devices);
-    handle.written = links_now(&mut handle.fabric, now);
+    let written = links_now(&mut handle.fabric, now);
     // SAFETY: as the caller says.
-    unsafe { *text = handle.written.as_ptr() };
-    handle.written.len()
+    unsafe { handle.show(written, text) }
 }
 
 /// The links are those of the fabric in the JSON text from now on; returned is when to call [`hk_advance`]. If they
-/// cannot be, `why` says why not, and nothing is changed.
+/// cannot be, `why` says why not.
 ///
 /// # Safety
 /// See [`hk_start`]; `text` has `len` bytes, `why` has room for 240.
@@ -388,16 +396,15 @@ pub unsafe extern "C" fn hk_change(handle: *mut Handle, now: u64, text: *const u
 
 fn change(fabric: &mut Fabric<Packet>, now: Time, links: Vec<LinkPlan>) -> Result<(), String> {
     let is_kernels = |link: &LinkPlan| kernel_queues(slice::from_ref(link)).next().is_some();
-    let changed: Vec<_> = links.into_iter().enumerate().filter(|(i, new)| fabric.plan().links[*i] != *new).collect();
-    for (index, new) in &changed {
-        let old = &fabric.plan().links[*index];
-        if old.queue != new.queue && (is_kernels(old) || is_kernels(new)) {
-            return Err(alloc::format!("{}: queue must stay if it is one of Linux's own", new.name));
-        }
+    let old = &fabric.plan().links;
+    let changed = differences(old, &links)?;
+    if let Some((index, _)) =
+        changed.iter().find(|(i, queue)| *queue && (is_kernels(&old[*i]) || is_kernels(&links[*i])))
+    {
+        return Err(alloc::format!("{}: queue must stay if it is one of Linux's own", links[*index].name));
     }
-    for (index, new) in changed {
-        let queue = fabric.plan().links[index].queue != new.queue;
-        fabric.change(now, index, new, queue, &mut Devices).map_err(|e| alloc::format!("{e}"))?;
+    for (index, queue) in changed {
+        fabric.change(now, index, links[index].clone(), queue, &mut Devices).map_err(|e| alloc::format!("{e}"))?;
     }
     Ok(())
 }

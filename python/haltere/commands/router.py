@@ -10,6 +10,7 @@ import socket
 from typing import Any
 
 from ..errors import InputError
+from ..signals import handled
 from ._common import LINE, Commands
 
 #: The options that the router itself reads.
@@ -90,16 +91,13 @@ def _router(args: argparse.Namespace) -> int:
     marks = _taken(args.left, args.right) if args.left != args.right else []
     # Python's own handler writes the number of each signal to where the router reads it, whichever thread gets the signal.
     theirs, ours = socket.socketpair()
-    with theirs, ours:
+    with theirs, ours, handled(lambda *_: None, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
         ours.setblocking(False)
-        before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)}  # fmt: skip
         fd = signal.set_wakeup_fd(ours.fileno())
         try:
             _core.wire_router(scenario, json.dumps(options), theirs.fileno())
         finally:
             signal.set_wakeup_fd(fd)
-            for number, handler in before.items():
-                signal.signal(number, handler)
             for one in marks:
                 one.close()
     return 0

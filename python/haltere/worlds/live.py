@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 from .. import _core
 from ..errors import HaltereError, InputError
+from ..signals import handled
 from .base import Change, Servers, Show
 
 __all__ = ["NETWORK", "Namespaces"]
@@ -37,7 +38,8 @@ class Namespaces:
     def run(self, host: str, command: Sequence[str], servers: Servers, change: Change, show: Show) -> int:
         """See :class:`haltere.worlds.base.Live`."""
         try:
-            with _answering(self._network, change) as path, _signals_are_the_programs():
+            # Ctrl-C is for the program, which has the same terminal.
+            with _answering(self._network, change) as path, handled(signal.SIG_IGN, signal.SIGINT, signal.SIGQUIT):
                 environment = [(NETWORK, path)]
                 for where, commands in servers.items():
                     for words in commands:
@@ -57,17 +59,6 @@ def _enter_user_namespace() -> None:
     os.environ[_INSIDE] = "1"
     sys.stdout.flush()
     os.execv(unshare, [unshare, "-Urn", sys.executable, "-P", "-m", "haltere", *sys.argv[1:]])
-
-
-@contextmanager
-def _signals_are_the_programs() -> Iterator[None]:
-    """Ctrl-C is for the program, which has the same terminal."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -6,13 +6,14 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...errors import HaltereError, InputError
+from ...signals import handled
 from ...terminal import below
 from .host_files import host_files
 
@@ -55,7 +56,7 @@ class Session:
         session = {"servers": beside, "host": host, "words": words, "environment": [("PS1", f"{host}$ ")]}
         files = host_files([{"client": one} for one in (words, *(one for _, one in beside))])
         options = {"gso": self._gso, "host_files": files}
-        with self._interruptible(), ThreadPoolExecutor(1) as other:
+        with handled(self._interrupt, signal.SIGINT), ThreadPoolExecutor(1) as other:
             told = json.dumps(session), json.dumps(options)
             held = other.submit(self._line.hold, self._scenario, *told, self._progress)
             try:
@@ -145,18 +146,10 @@ class Session:
             self._is_reading = False
 
     def _interrupt(self, number: int, frame: object) -> None:
+        """Ctrl-C is for the program."""
         if self._is_reading:
             raise KeyboardInterrupt
         self._interrupts += 1
-
-    @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C is for the program."""
-        before = signal.signal(signal.SIGINT, self._interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
 
 
 def _found(words: Sequence[str]) -> list[str]:
