@@ -1,23 +1,16 @@
 //! [`Queue`] as a [`Qdisc`]: each call goes to the discipline that it holds.
 
-use crate::{Backlog, Emits, Fate, Pkt, Qdisc, Queue};
+use crate::{Admission, Backlog, Emits, Fate, Pkt, Qdisc, Queue};
 use haltere_units::{Dur, Probe, Time};
 
 impl<P: Pkt> Qdisc<P> for Queue<P> {
-    // Drop tail, which most links have, is inlined into the link; the others stay one call away.
-    #[inline]
+    #[inline(never)]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        match self {
-            Queue::DropTail(queue) => queue.enqueue(now, pkt, fate),
-            _ => self.enqueue_any(now, pkt, fate),
-        }
+        each_discipline!(self, it => it.enqueue(now, pkt, fate))
     }
-    #[inline]
+    #[inline(never)]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
-        match self {
-            Queue::DropTail(queue) => queue.dequeue(now, fate),
-            _ => self.dequeue_any(now, fate),
-        }
+        each_discipline!(self, it => it.dequeue(now, fate))
     }
     haltere_units::forward! { each_discipline;
         #[inline]
@@ -29,21 +22,12 @@ impl<P: Pkt> Qdisc<P> for Queue<P> {
         fn emits(&self) -> Emits;
         #[inline]
         fn passes(&self, len: u32) -> bool;
+        fn admits(&self) -> bool;
+        fn admit(&mut self, backlog: Backlog, pkt: &P) -> Admission;
         #[inline]
         fn upcoming(&self, n: usize) -> Option<&P>;
         fn keeps_flow_order(&self) -> bool;
         fn probe(&self, row: &mut Probe);
         fn state(&self, row: &mut Probe);
-    }
-}
-
-impl<P: Pkt> Queue<P> {
-    #[inline(never)]
-    fn enqueue_any(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        each_discipline!(self, it => it.enqueue(now, pkt, fate))
-    }
-    #[inline(never)]
-    fn dequeue_any(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
-        each_discipline!(self, it => it.dequeue(now, fate))
     }
 }

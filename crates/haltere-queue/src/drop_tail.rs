@@ -2,7 +2,7 @@
 //! Model: a packet is kept if the limit, in packets or bytes, allows it.
 //! Units: packets or bytes, as the limit is written. Cost: O(1) a packet.
 
-use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
+use crate::{Admission, Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use haltere_units::{ParamError, Size, Time};
 
 haltere_units::params! {
@@ -47,6 +47,17 @@ impl<P: Pkt> Qdisc<P> for DropTail<P> {
     #[inline]
     fn passes(&self, len: u32) -> bool {
         self.store.is_empty() && self.store.fits(len)
+    }
+    fn admits(&self) -> bool {
+        true
+    }
+    #[inline]
+    fn admit(&mut self, backlog: Backlog, pkt: &P) -> Admission {
+        if self.store.bound().fits(backlog, pkt.len()) {
+            Admission::Keep
+        } else {
+            Admission::Drop(DropReason::Overlimit)
+        }
     }
     #[inline]
     fn upcoming(&self, n: usize) -> Option<&P> {

@@ -233,6 +233,17 @@ pub enum MarkReason {
     Threshold,
 }
 
+/// What a discipline does with a packet that arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It waits.
+    Keep,
+    /// It waits, with its ECN field set to CE.
+    Mark,
+    /// It is dropped.
+    Drop(DropReason),
+}
+
 /// When a discipline [emits](Fate::emit) packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Emits {
@@ -401,6 +412,16 @@ pub trait Qdisc<P: Pkt> {
     /// holds until the next packet is enqueued; of drop tail it holds whenever no packet waits.
     fn passes(&self, _len: u32) -> bool {
         false
+    }
+    /// True if the discipline is first in, first out, and does nothing to a packet after its arrival. A world may then
+    /// keep the packets itself and call [`admit`](Qdisc::admit) in place of [`enqueue`](Qdisc::enqueue).
+    fn admits(&self) -> bool {
+        false
+    }
+    /// Decides about a packet that arrives at that backlog. Only a discipline that [admits](Qdisc::admits) packets is
+    /// asked.
+    fn admit(&mut self, _backlog: Backlog, _pkt: &P) -> Admission {
+        Admission::Keep
     }
     /// The packet that will leave after `n` others, if that is known at once. A hint, for a world that prefetches it.
     fn upcoming(&self, _n: usize) -> Option<&P> {

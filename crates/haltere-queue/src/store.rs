@@ -75,6 +75,11 @@ impl<P: Pkt> Store<P> {
     pub fn within(bound: Bound) -> Store<P> {
         Store { entries: VecDeque::new(), bytes: 0, bound }
     }
+    /// The limit.
+    #[inline]
+    pub fn bound(&self) -> Bound {
+        self.bound
+    }
     /// True if a packet of `len` bytes fits.
     #[inline]
     pub fn fits(&self, len: u32) -> bool {

@@ -14,7 +14,9 @@
 //! Without a lower threshold the two are equal, and the state does not matter.
 //! Units: packets, bytes or ns, as `upper` is written. Cost: O(1) a packet.
 
-use crate::{Backlog, Bound, DropReason, Ecn, Emits, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use crate::{
+    Admission, Backlog, Bound, DropReason, Ecn, Emits, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark,
+};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 use core::fmt;
@@ -226,6 +228,11 @@ impl<P: Pkt> Threshold<P> {
         })
     }
 
+    /// All packets wait in one store, and one port counts them.
+    #[inline]
+    fn is_one_store(&self) -> bool {
+        !self.params.per_destination && self.params.output_buffer == 0
+    }
     /// Index of the port that counts this packet.
     #[inline]
     fn port_of(&mut self, pkt: &P) -> usize {
@@ -259,12 +266,38 @@ impl<P: Pkt> Threshold<P> {
         {
             fate.emit(copy);
         }
-        let marked = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
-        if self.params.drop && self.mark && !marked {
-            fate.dropped(pkt, DropReason::Congestion);
-            return None;
+        match self.response(&pkt) {
+            Admission::Drop(reason) => {
+                fate.dropped(pkt, reason);
+                return None;
+            }
+            Admission::Mark => {
+                mark(&mut pkt, MarkReason::Threshold, fate);
+            }
+            Admission::Keep => {}
         }
         Some(pkt)
+    }
+    /// What happens to a packet that meets congestion.
+    #[inline]
+    fn response(&self, pkt: &P) -> Admission {
+        match (self.mark, pkt.ecn().is_capable()) {
+            (true, true) => Admission::Mark,
+            (true, false) if self.params.drop => Admission::Drop(DropReason::Congestion),
+            _ => Admission::Keep,
+        }
+    }
+    /// Whether a packet that arrives at that backlog of its port fits, and whether it meets congestion.
+    #[inline]
+    fn arrival(&mut self, port: usize, backlog: Backlog, len: u32) -> Option<bool> {
+        if !self.limit.fits(backlog, len) {
+            return None;
+        }
+        Some(match self.measure {
+            Measure::Packets => self.is_congested(port, f64::from(backlog.packets)),
+            Measure::Bytes => self.is_congested(port, backlog.bytes as f64),
+            Measure::Delay => false,
+        })
     }
 }
 
@@ -272,14 +305,8 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
         let (port, len) = (self.port_of(&pkt), pkt.len());
-        let backlog = self.ports[port].backlog;
-        if !self.limit.fits(backlog, len) {
+        let Some(congested) = self.arrival(port, self.ports[port].backlog, len) else {
             return fate.dropped(pkt, DropReason::Overlimit);
-        }
-        let congested = match self.measure {
-            Measure::Packets => self.is_congested(port, f64::from(backlog.packets)),
-            Measure::Bytes => self.is_congested(port, backlog.bytes as f64),
-            Measure::Delay => false,
         };
         let kept = if congested { self.signal(pkt, fate) } else { Some(pkt) };
         let Some(pkt) = kept else { return };
@@ -312,8 +339,21 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
     /// While it is calm, an empty queue stays calm: both thresholds are above 0.
     #[inline]
     fn passes(&self, len: u32) -> bool {
-        let simple = !self.params.per_destination && self.params.output_buffer == 0;
-        simple && self.store.is_empty() && !self.ports[0].congested && self.limit.fits(Backlog::default(), len)
+        self.is_one_store()
+            && self.store.is_empty()
+            && !self.ports[0].congested
+            && self.limit.fits(Backlog::default(), len)
+    }
+    fn admits(&self) -> bool {
+        self.is_one_store() && self.measure != Measure::Delay && !self.params.return_to_sender
+    }
+    #[inline]
+    fn admit(&mut self, backlog: Backlog, pkt: &P) -> Admission {
+        match self.arrival(0, backlog, pkt.len()) {
+            None => Admission::Drop(DropReason::Overlimit),
+            Some(true) => self.response(pkt),
+            Some(false) => Admission::Keep,
+        }
     }
     fn emits(&self) -> Emits {
         match (self.params.return_to_sender, self.measure) {

@@ -24,7 +24,6 @@ use crate::engine::event::{Kind, Target};
 use crate::engine::prefetch::{fetch, fetch_all};
 use crate::net::fabric::{DELIVER, Fabric};
 use crate::net::link::SimLink;
-use haltere_queue::Qdisc;
 
 /// With at least so many pending events, what they need does not fit into the caches.
 const MIN_PENDING: usize = 4096;
@@ -133,10 +132,10 @@ fn fetch_next_links(point: u32, first: &SimLink, fabric: &Fabric) {
         Some(&link) if link != DELIVER => fabric.fetch_link(link),
         _ => {}
     };
-    if first.queue().backlog().packets == 0 {
+    if first.backlog().packets == 0 {
         return fetch_next(point + 1);
     }
-    let waiting = |n: usize| first.queue().upcoming(n);
+    let waiting = |n: usize| first.upcoming(n, &fabric.pool);
     if let Some(packet) = waiting(4) {
         fetch_next(packet.header.cursor);
     }

@@ -27,15 +27,21 @@ type FlowCounts = (u64, Option<SenderCounts>);
 /// What was counted when the warm-up ended, or the measured window.
 #[derive(Debug)]
 struct Counted {
-    links: Vec<LinkCounters>,
+    /// The lines of the links so far: their counters, and their depths in the window. Those of the warm-up become the
+    /// record's.
+    links: Vec<LinkRecord>,
     flows: Vec<FlowCounts>,
 }
 
 impl Counted {
     fn of(fabric: &mut Fabric, flows: &[AnyFlow], link: fn(&mut SimLink, Time, &mut Pool) -> LinkCounters) -> Counted {
         let Fabric { links, pool, now, .. } = fabric;
+        let line = |of: &mut SimLink| {
+            let total = link(of, *now, pool);
+            LinkRecord { total, depths: of.depths(), ..LinkRecord::default() }
+        };
         Counted {
-            links: links.iter_mut().map(|of| link(of, *now, pool)).collect(),
+            links: links.iter_mut().map(line).collect(),
             flows: flows.iter().map(|flow| (flow.received(), flow.sender().as_ref().map(Into::into))).collect(),
         }
     }
@@ -52,8 +58,8 @@ pub(crate) struct Recorder {
     until: Option<Time>,
     /// What was counted until the end of the warm-up.
     at_warmup: Option<Counted>,
-    /// What was counted until the end of the measured window, and the depths of each link in it.
-    at_until: Option<(Counted, Vec<Depths>)>,
+    /// What was counted until the end of the measured window.
+    at_until: Option<Counted>,
     /// Inner variables are recorded.
     state: bool,
 }
@@ -96,8 +102,7 @@ impl Recorder {
                 None
             }
             UNTIL => {
-                let counted = Counted::of(fabric, flows, SimLink::record);
-                self.at_until = Some((counted, fabric.links.iter_mut().map(SimLink::depths).collect()));
+                self.at_until = Some(Counted::of(fabric, flows, SimLink::record));
                 fabric.links.iter_mut().for_each(SimLink::count_later);
                 fabric.warmup = Time::NEVER;
                 None
@@ -140,14 +145,14 @@ impl Recorder {
             }
         }
     }
-    /// The run is over. Returns its record. Flows end first: the lines of the links take the memory that they leave.
+    /// The run is over. Returns its record.
     pub fn finish(mut self, fabric: &mut Fabric, flows: Vec<AnyFlow>) -> Record {
         let end = fabric.now;
         // Nothing is after a warm-up that outlasts the run.
         let warmup = self.at_warmup.take().unwrap_or_else(|| Counted::of(fabric, &flows, SimLink::end_warmup));
         let mut all = core::mem::take(&mut fabric.record);
         all.measured = (self.warmup, self.until.unwrap_or(end));
-        let until = self.at_until.as_ref().map(|(counted, _)| &counted.flows);
+        let until = self.at_until.as_ref().map(|counted| &counted.flows);
         // The standard library writes the lines where the flows were.
         let lines = flows.into_iter().enumerate().map(|(i, mut flow)| {
             // Who joined later had received nothing then.
@@ -158,27 +163,26 @@ impl Recorder {
         });
         let lines = lines.collect();
         all.flows = lines;
-        self.finish_links(fabric, &warmup.links, &mut all);
+        all.links = warmup.links;
+        self.finish_links(fabric, &mut all);
         all.sender_events.sort_by_key(|event| (event.at, event.flow));
         all.tasks.sort_by_key(|task| (task.start, task.flow));
         all.peak_events = fabric.events.peak() as u64;
         all
     }
-    /// The lines of the links, and their delays before those of the flows.
-    fn finish_links(&self, fabric: &mut Fabric, warmup: &[LinkCounters], all: &mut Record) {
+    /// The lines of the links, which are those of the warm-up until here, and their delays before those of the flows.
+    fn finish_links(&self, fabric: &mut Fabric, all: &mut Record) {
         let Fabric { links, pool, now, .. } = fabric;
         let mut delays = Vec::new();
-        let lines = links.iter_mut().zip(warmup).enumerate().map(|(i, (link, warmup))| {
-            let until = self.at_until.as_ref().map(|(counted, depths)| (&counted.links[i], &depths[i]));
-            let line = finish_link(warmup, &link.record(*now, pool), link.depths(), until);
+        for (i, (line, link)) in all.links.iter_mut().zip(links).enumerate() {
+            let until = self.at_until.as_ref().map(|counted| &counted.links[i]);
+            *line = finish_link(&line.total, &link.record(*now, pool), link.depths(), until);
             if let Some(mut watch) = link.take_watch() {
                 let sojourns = watch.sojourns.take();
                 delays.extend(sojourns.map(|some| DelayRecord::new(DelayOf::Sojourn(i as u32), some)));
                 all.packets.extend(watch.log.take().into_iter().flatten());
             }
-            line
-        });
-        all.links = lines.collect();
+        }
         delays.append(&mut all.delay_records);
         all.delay_records = delays;
     }
@@ -192,17 +196,12 @@ fn flow_line(flow: &AnyFlow, (before, sender_at_warmup): FlowCounts, until: Opti
 
 /// The line of a link from its counters at the end of the warm-up, at the end of the run, and at that of the window, if
 /// there is one.
-fn finish_link(
-    warmup: &LinkCounters,
-    end: &LinkCounters,
-    depths: Depths,
-    until: Option<(&LinkCounters, &Depths)>,
-) -> LinkRecord {
+fn finish_link(warmup: &LinkCounters, end: &LinkCounters, depths: Depths, until: Option<&LinkRecord>) -> LinkRecord {
     let whole = LinkRecord { depths, ..LinkRecord::new(warmup, end) };
     match until {
         None => whole,
-        Some((counters, depths)) => {
-            LinkRecord { after_warmup: LinkRecord::new(warmup, counters).after_warmup, depths: depths.clone(), ..whole }
+        Some(LinkRecord { total, depths, .. }) => {
+            LinkRecord { after_warmup: LinkRecord::new(warmup, total).after_warmup, depths: depths.clone(), ..whole }
         }
     }
 }

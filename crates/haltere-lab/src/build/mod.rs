@@ -15,6 +15,7 @@ use haltere_plan::plan::Plan;
 use haltere_units::Time;
 use haltere_units::outside::Outside;
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// Checks an experiment: its first run can be planned, and its mechanisms take their parameters. A plan of an experiment
 /// that was checked does not ask them again.
@@ -34,7 +35,7 @@ fn with_places(
     experiment: &Experiment,
     seed: u64,
     checks: Option<&Outside>,
-) -> Result<(Plan, Vec<String>), ScenarioError> {
+) -> Result<(Plan, Vec<Rc<str>>), ScenarioError> {
     let mut network = network(experiment, seed)?;
     let flows = flows(experiment, &network, seed, checks)?;
     let paths = network.route(&flows)?;

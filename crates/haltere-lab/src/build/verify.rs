@@ -7,6 +7,7 @@ use haltere_plan::plan::Plan;
 use haltere_queue::{Ecn, FlowKey, Pkt, Queue};
 use haltere_units::Bytes;
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// The run's times beside each other.
 pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
@@ -30,7 +31,7 @@ pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
 }
 
 /// Whether each queue takes its parameters on its link: it is made, with packets that carry nothing.
-pub(crate) fn queues(plan: &Plan, places: &[String]) -> Result<(), ScenarioError> {
+pub(crate) fn queues(plan: &Plan, places: &[Rc<str>]) -> Result<(), ScenarioError> {
     let (mut seen, origin) = (HashSet::new(), plan.origin());
     for (link, place) in plan.links.iter().zip(places) {
         let Some(params) = link.queue.all_ours() else { continue };

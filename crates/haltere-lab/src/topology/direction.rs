@@ -6,6 +6,7 @@ use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::LinkQueue;
 use haltere_plan::varying::Varying;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
+use std::rc::Rc;
 
 /// One direction of a link as written.
 #[derive(Clone)]
@@ -15,7 +16,7 @@ pub(crate) struct DirectionDraft {
     pub(crate) mpu: Bytes,
     pub(crate) varying: Option<Box<Varying>>,
     /// Where its queue is in the experiment.
-    pub(crate) place: String,
+    pub(crate) place: Rc<str>,
 }
 
 /// Both directions of a link, the second with its overrides.
@@ -25,10 +26,10 @@ pub(crate) fn both(link: &LinkSpec, place: &str) -> Result<[DirectionDraft; 2], 
     // An override is about the other direction only, so `place` names the table that gave the queue.
     let below = |is_below: bool| if is_below { format!("{place}.reverse") } else { place.into() };
     let (path, back) = (below(!link.reverse.is_empty()), below(link.reverse.has("queue")));
-    Ok([direction(link.clone(), place, place.into())?, direction(reverse, &path, back)?])
+    Ok([direction(link.clone(), place, place.into())?, direction(reverse, &path, back.into())?])
 }
 
-fn direction(mut link: LinkSpec, path: &str, place: String) -> Result<DirectionDraft, ScenarioError> {
+fn direction(mut link: LinkSpec, path: &str, place: Rc<str>) -> Result<DirectionDraft, ScenarioError> {
     if link.rate == Some(Rate::ZERO) {
         let hint = "leave it out for a link on which packets take no time";
         return Err(Fault::new(path, "rate", "above zero", Rate::ZERO).hint(hint).out_of_range());

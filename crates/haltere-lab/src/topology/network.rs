@@ -15,6 +15,7 @@ use haltere_plan::routes::Routes;
 use haltere_plan::varying::Capacity;
 use haltere_units::{Bytes, Dur, Rate};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Nodes and links of one run.
 #[derive(Default)]
@@ -22,7 +23,7 @@ pub(crate) struct NetworkDraft {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkPlan>,
     /// Where each link is in the experiment, for errors about its queue.
-    pub(crate) places: Vec<String>,
+    pub(crate) places: Vec<Rc<str>>,
     /// The pairs of hosts that `pairs` of a traffic entry counts from 1, if the topology has any.
     pub(crate) pairs: Vec<(usize, usize)>,
     /// Flows are spread over equal paths.
@@ -34,7 +35,8 @@ pub(crate) struct NetworkDraft {
     /// Where nodes are in a drawing, if the topology says so.
     pub(crate) hints: HashMap<usize, Hint>,
     by_name: HashMap<String, usize>,
-    link_names: HashMap<String, u32>,
+    /// How many links there are from one node to another.
+    between: HashMap<(usize, usize), u32>,
 }
 
 /// Where a node is in a drawing, and which others are drawn as one with it.
@@ -65,10 +67,23 @@ impl Hint {
     }
 }
 
-/// The links that a flow's data takes, and those of its acknowledgements or replies.
-pub(crate) struct RoundTrip {
-    there: Vec<usize>,
-    back: Vec<usize>,
+/// The links of each flow's round trip: those that its data takes, and those of its acknowledgements or replies.
+#[derive(Default)]
+pub(crate) struct RoundTrips {
+    links: Vec<u32>,
+    /// Where in `links` each round trip ends.
+    ends: Vec<usize>,
+}
+
+impl RoundTrips {
+    fn push(&mut self, links: impl Iterator<Item = usize>) {
+        self.links.extend(links.map(|link| link as u32));
+        self.ends.push(self.links.len());
+    }
+    fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| &self.links[start..end])
+    }
 }
 
 impl NetworkDraft {
@@ -164,10 +179,10 @@ impl NetworkDraft {
 
     /// Adds one direction of a link.
     pub(crate) fn lay(&mut self, from: usize, to: usize, direction: &DirectionDraft, watched: bool) {
-        let base = format!("{}>{}", self.nodes[from], self.nodes[to]);
-        let count = self.link_names.entry(base.clone()).or_insert(0);
+        let count = self.between.entry((from, to)).or_insert(0);
         *count += 1;
-        let name = if *count == 1 { base } else { format!("{base}#{count}") };
+        let (first, second) = (&self.nodes[from], &self.nodes[to]);
+        let name = if *count == 1 { format!("{first}>{second}") } else { format!("{first}>{second}#{count}") };
         let link = &direction.link;
         if let Some(trace @ (TraceSpec::Leo(_) | TraceSpec::Cellular(_))) = &link.trace {
             self.drawn.push((self.links.len(), trace.clone()));
@@ -201,26 +216,27 @@ impl NetworkDraft {
     }
 
     /// The paths of all flows; a flow whose ends do not reach each other is an error.
-    pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<RoundTrip>, ScenarioError> {
+    pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<RoundTrips, ScenarioError> {
         let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));
-        let mut paths = Vec::with_capacity(flows.len());
+        let mut paths = RoundTrips::default();
         let longest: Vec<Dur> = self.links.iter().map(longest_delay).collect();
         let ends = |flow: &FlowDraft| flow.plan.app.ends(flow.plan.from, flow.plan.to);
         for (flow, (from, to)) in flows.iter().flat_map(|flow| ends(flow).into_iter().map(move |ends| (flow, ends))) {
             match (routes.path(from, to), routes.path(to, from)) {
                 (Some(there), Some(back)) => {
-                    let rtt = there.iter().chain(&back).fold(Dur::ZERO, |sum, &link| sum.saturating_add(longest[link]));
+                    let links = || there.iter().chain(&back).copied();
+                    let rtt = links().fold(Dur::ZERO, |sum, link| sum.saturating_add(longest[link]));
                     if rtt > LONGEST {
                         let rule = format!("a node with a round trip of at most {LONGEST}, a year");
-                        return Err(Fault::new(&flow.place, "to", rule, rtt).out_of_range());
+                        return Err(Fault::new(&*flow.place, "to", rule, rtt).out_of_range());
                     }
-                    paths.push(RoundTrip { there, back });
+                    paths.push(links());
                 }
                 _ => {
                     let rule = format!("a node that can be reached from `{}`", self.nodes[flow.from_written]);
                     let got = format!("`{}`", self.nodes[flow.to_written]);
                     let hint = "no links join the two";
-                    return Err(Fault::new(&flow.place, "to", rule, got).hint(hint).unreachable());
+                    return Err(Fault::new(&*flow.place, "to", rule, got).hint(hint).unreachable());
                 }
             }
         }
@@ -229,18 +245,19 @@ impl NetworkDraft {
 
     /// Gives each link the median round-trip time of the flows over it, those of their replies included; a link without
     /// flows gets the median of all flows.
-    pub(crate) fn set_round_trips(&mut self, paths: &[RoundTrip]) {
-        let mut over: Vec<Vec<Dur>> = vec![Vec::new(); self.links.len()];
-        let mut all = Vec::with_capacity(paths.len());
-        for path in paths {
-            let links = || path.there.iter().chain(&path.back);
-            let rtt = links().fold(Dur::ZERO, |sum, &l| sum.saturating_add(self.links[l].delay));
-            links().for_each(|&l| over[l].push(rtt));
+    pub(crate) fn set_round_trips(&mut self, paths: &RoundTrips) {
+        let (mut all, mut over) = (Vec::with_capacity(paths.ends.len()), Vec::with_capacity(paths.links.len()));
+        for links in paths.iter() {
+            let rtt = links.iter().fold(Dur::ZERO, |sum, &link| sum.saturating_add(self.links[link as usize].delay));
+            over.extend(links.iter().map(|&link| (link, rtt)));
             all.push(rtt);
         }
-        let all = median(&mut all);
-        for (link, rtts) in self.links.iter_mut().zip(&mut over) {
-            link.rtt = median(rtts).or(all);
+        all.sort_unstable();
+        let of_all = median(all.len(), |i| all[i]);
+        self.links.iter_mut().for_each(|link| link.rtt = of_all);
+        over.sort_unstable();
+        for of_link in over.chunk_by(|one, next| one.0 == next.0) {
+            self.links[of_link[0].0 as usize].rtt = median(of_link.len(), |i| of_link[i].1);
         }
     }
 }
@@ -256,10 +273,8 @@ fn longest_delay(link: &LinkPlan) -> Dur {
     delays.fold(link.delay, Dur::max).saturating_add(most).saturating_add(held_back)
 }
 
-/// The median: of an even number, halfway between the two in the middle.
-fn median(values: &mut [Dur]) -> Option<Dur> {
-    values.sort_unstable();
-    let n = values.len();
-    let (low, high) = (values.get(n.checked_sub(1)? / 2)?.as_ns(), values[n / 2].as_ns());
+/// The median of so many values in ascending order: of an even number, halfway between the two in the middle.
+fn median(n: usize, value: impl Fn(usize) -> Dur) -> Option<Dur> {
+    let (low, high) = (value(n.checked_sub(1)? / 2).as_ns(), value(n / 2).as_ns());
     Some(Dur::from_ns(low + (high - low) / 2))
 }

@@ -12,6 +12,7 @@ use haltere_transport::TcpParams;
 use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Bytes, Dur, ParamError, Rate, Time};
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// A traffic entry of an experiment on its network: what a kind may ask while it makes its plan.
 pub(crate) struct Entry<'a> {
@@ -71,7 +72,8 @@ impl Entry<'_> {
         let single = total == 1 && (ends.direction != Direction::Both || self.about.arrivals);
         // Flows that arrive take their direction from their own plan.
         let direction = if self.about.arrivals { Direction::Forward } else { ends.direction };
-        let mut flows = Vec::new();
+        let place: Rc<str> = self.place.as_str().into();
+        let mut flows = Vec::with_capacity(total as usize);
         for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..count).map(move |_| *p)).enumerate() {
             let copy = turn as u64 % u64::from(count) + 1;
             for (from, to) in direction.of(a, b) {
@@ -80,7 +82,7 @@ impl Entry<'_> {
                 let app = apps[turn % apps.len()].clone();
                 let (group, stop, dscp) = (self.group, ends.stop.map(|stop| Time::ZERO + stop), ends.dscp.unwrap_or(0));
                 let plan = FlowPlan { name, group, from, to, start, stop, dscp, app };
-                flows.push(FlowDraft { plan, place: self.place.clone(), from_written: a, to_written: b });
+                flows.push(FlowDraft { plan, place: place.clone(), from_written: a, to_written: b });
             }
         }
         Ok(flows)

@@ -6,11 +6,11 @@ use crate::common::{Recorder, TestPkt, link};
 use crate::world;
 use haltere_queue::classify::ClassifierParams;
 use haltere_queue::service::ServiceParams;
-use haltere_queue::{Ecn, Qdisc, Queue, QueueParams};
+use haltere_queue::{Admission, Backlog, Ecn, Fate, MarkReason, Pkt, Qdisc, Queue, QueueParams};
 use haltere_units::{Dur, Probe, Rate, Time};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 /// Parameter sets besides those that every discipline gets.
 const SETS: &[(&str, &str)] = &[
@@ -54,6 +54,7 @@ const SETS: &[(&str, &str)] = &[
     ("sfb", r#"{"limit": "60p", "target": 5, "max": 8, "increment": 0.01, "decrement": 0.001, "ecn": true}"#),
     ("sfb", r#"{"limit": "60p", "increment": 0.2, "penalty_burst": 2, "rehash": "50ms", "warmup": "10ms"}"#),
     ("threshold", r#"{"upper": "10p", "lower": "5p", "drop": true}"#),
+    ("threshold", r#"{"limit": "30kB", "upper": "9kB", "lower_fraction": 0.5}"#),
     ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
     ("threshold", r#"{"limit": "20p", "upper": "10p", "lower_fraction": 0.15, "per_destination": true}"#),
     ("threshold", r#"{"upper": "10p", "per_destination": true, "shared_state": true, "output_buffer": 5}"#),
@@ -187,6 +188,33 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, TestPkt)>> {
 
 const RATE: Rate = Rate::from_mbps(40);
 
+/// A discipline that admits packets, with the packets in a store of the world's.
+struct Admitted {
+    discipline: Queue<TestPkt>,
+    waiting: VecDeque<TestPkt>,
+}
+
+impl Qdisc<TestPkt> for Admitted {
+    fn enqueue(&mut self, _now: Time, mut pkt: TestPkt, fate: &mut impl Fate<TestPkt>) {
+        match self.discipline.admit(self.backlog(), &pkt) {
+            Admission::Drop(reason) => return fate.dropped(pkt, reason),
+            Admission::Mark => {
+                pkt.set_ce();
+                fate.marked(&pkt, MarkReason::Threshold);
+            }
+            Admission::Keep => {}
+        }
+        self.waiting.push_back(pkt);
+    }
+    fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
+        self.waiting.pop_front()
+    }
+    fn backlog(&self) -> Backlog {
+        let bytes = self.waiting.iter().map(|pkt| u64::from(pkt.len)).sum();
+        Backlog { packets: self.waiting.len() as u32, bytes }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -235,6 +263,23 @@ proptest! {
             prop_assert_eq!(a.fate.dropped, b.fate.dropped, "{:?}", params);
             prop_assert_eq!(a.fate.marked, b.fate.marked, "{:?}", params);
         }
+    }
+
+    #[test]
+    fn a_discipline_that_admits_packets_does_the_same_as_one_that_holds_them(arrivals in arrivals(), seed: u64) {
+        let mut kinds = HashSet::new();
+        for params in all_params().into_iter().filter(|params| queue(params).admits()) {
+            let held = world::run(&mut queue(&params), &arrivals, RATE, seed);
+            let mut admitted = Admitted { discipline: queue(&params), waiting: VecDeque::new() };
+            let out = world::run(&mut admitted, &arrivals, RATE, seed);
+            prop_assert_eq!(&out.sent, &held.sent, "{:?}", params);
+            prop_assert_eq!(&out.fate.dropped, &held.fate.dropped, "{:?}", params);
+            prop_assert_eq!(&out.fate.marked, &held.fate.marked, "{:?}", params);
+            prop_assert_eq!(held.fate.emitted.len(), 0, "{:?} emits", params);
+            prop_assert_eq!(admitted.discipline.backlog(), Backlog::default(), "{:?} holds packets", params);
+            kinds.insert(params.kind());
+        }
+        prop_assert_eq!(kinds, HashSet::from(["drop_tail", "threshold"]));
     }
 
     #[test]

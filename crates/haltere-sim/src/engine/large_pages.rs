@@ -16,6 +16,16 @@ pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
     list
 }
 
+/// Appends to a list. One that is full moves to another of twice its capacity.
+pub(crate) fn push<T>(list: &mut Vec<T>, one: T) {
+    if list.len() == list.capacity() {
+        let mut larger = with_capacity((2 * list.capacity()).max(64));
+        larger.append(list);
+        *list = larger;
+    }
+    list.push(one);
+}
+
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the call has no safe wrapper")]
 fn advise<T>(list: &Vec<T>) {

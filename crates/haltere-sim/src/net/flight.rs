@@ -9,6 +9,7 @@
 //! ```
 
 use crate::engine::event::Target;
+use crate::engine::large_pages;
 use crate::engine::prefetch::fetch;
 use haltere_units::Time;
 
@@ -87,7 +88,7 @@ impl<P: Copy> Flights<P> {
     fn place_more(&mut self, due: Time, packet: P) -> u32 {
         let at = self.places.len() as u32;
         assert!(at < Target::MAX_INDEX, "{} packets are in flight", Target::MAX_INDEX);
-        self.places.push(InFlight { packet, due });
+        large_pages::push(&mut self.places, InFlight { packet, due });
         self.next.push(NONE);
         at
     }

@@ -3,7 +3,8 @@
 //! The packet on the line and those in flight keep their times. No packet overtakes the one before it, even if the
 //! delay became shorter. If the discipline is replaced, its packets leave it by dequeue and enter the new one by
 //! enqueue, all at that instant. Drops and marks of both are counted as usual. The new discipline was idle from the
-//! start of the run until then.
+//! start of the run until then. A link that begins to count what a trace lets wait puts its packets into its discipline
+//! in the same way.
 
 use super::{Extras, Next, QueueFate, SimLink};
 use crate::net::packet::{Packet, Pool};
@@ -45,29 +46,37 @@ impl SimLink {
         }
         if with_queue {
             self.replace_queue(fresh.queue, now, pool);
+        } else if !self.suits_places() {
+            for packet in self.leave_places(now, pool) {
+                self.put(now, packet, pool);
+            }
         }
         self.schedule(&pool.flights)
     }
     fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
+        let mut moved = self.leave_places(now, pool);
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         // A discipline that withholds packets is asked for each when it is ready.
         let ready =
             |queue: &Queue<Packet>| queue.ready_at().filter(|at| *at != Time::NEVER).map_or(now, |at| at.max(now));
         let next = || {
             let first = self.queue.dequeue(ready(&self.queue), &mut fate);
-            first.or_else(|| self.queue.dequeue(ready(&self.queue), &mut fate))
+            let next = first.or_else(|| self.queue.dequeue(ready(&self.queue), &mut fate));
+            next.inspect(|_| fate.count_departure())
         };
-        let moved: Vec<_> = std::iter::from_fn(next).collect();
+        moved.extend(std::iter::from_fn(next));
         assert_eq!(self.queue.backlog().packets, 0, "a discipline gave out no packet although it has some");
         self.queue = queue;
         self.cache_queue_properties();
         self.run_timers(now);
-        let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         for packet in moved {
-            self.queue.enqueue(now, packet, &mut fate);
-        }
-        if self.moody {
-            self.passing = 0;
+            if self.in_place {
+                let len = packet.header.len;
+                let place = pool.flights.place(Time::NEVER, packet);
+                self.wait_in_place(now, (place, len), pool);
+            } else {
+                self.put(now, packet, pool);
+            }
         }
     }
 }

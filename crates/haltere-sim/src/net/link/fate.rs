@@ -22,6 +22,16 @@ pub(super) struct Counters {
     pub(super) signals: LazySignals,
 }
 
+impl Counters {
+    #[inline]
+    pub(super) fn count_drop(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::Overlimit => self.dropped_overlimit += 1,
+            _ => self.dropped_congestion += 1,
+        }
+    }
+}
+
 /// The congestion signals of a discipline, allocated at the first one. Few disciplines draw, mark or emit packets.
 #[derive(Debug, Default)]
 pub(super) struct LazySignals {
@@ -74,10 +84,7 @@ impl QueueFate<'_> {
 
 impl Fate<Packet> for QueueFate<'_> {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        match reason {
-            DropReason::Overlimit => self.counters.dropped_overlimit += 1,
-            _ => self.counters.dropped_congestion += 1,
-        }
+        self.counters.count_drop(reason);
         if let Some(watch) = self.counters.signals.watch() {
             watch.dropped(self.now, &packet, reason);
         }

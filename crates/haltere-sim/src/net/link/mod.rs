@@ -35,12 +35,14 @@ use haltere_queue::{Emits, Qdisc, Queue};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
 use impairments::ImpairedLine;
+use in_place::Places;
 use std::collections::VecDeque;
 
 mod ahead;
 mod change;
 mod fate;
 mod impairments;
+mod in_place;
 mod reading;
 mod watch;
 mod withheld;
@@ -54,6 +56,15 @@ struct Device {
     fifo: VecDeque<Packet>,
     /// Packets that it holds besides the one that is being sent.
     capacity: usize,
+}
+
+/// Packets of a link outside of its discipline.
+#[derive(Debug)]
+enum Apart {
+    /// Those in the device's own ring.
+    Device(Device),
+    /// Those of a drop-tail queue.
+    Places(Places),
 }
 
 /// What a link needs next.
@@ -166,8 +177,10 @@ pub(crate) struct SimLink {
     moody: bool,
     /// A dequeue of the empty discipline leaves no trace.
     skips_empty: bool,
+    /// Packets wait in their places: see [`in_place`].
+    in_place: bool,
     extras: Option<Box<Extras>>,
-    device: Option<Box<Device>>,
+    apart: Option<Box<Apart>>,
     queue: Queue<Packet>,
     counters: Counters,
 }
@@ -204,8 +217,12 @@ impl SimLink {
             bunched: false,
             moody: false,
             skips_empty: false,
+            in_place: false,
             extras: is_extra.then(|| Box::new(extras)),
-            device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
+            apart: plan.ring.map(|n| {
+                let capacity = n as usize;
+                Box::new(Apart::Device(Device { fifo: VecDeque::new(), capacity }))
+            }),
             queue,
             counters: Counters {
                 signals: LazySignals { seed: Stream::Queue.seed(seed, &plan.name), made: None },
@@ -246,6 +263,19 @@ impl SimLink {
             fits
         };
         self.skips_empty = self.passing > 0;
+        self.in_place = self.waiting == 0 && self.suits_places();
+    }
+    fn device(&self) -> Option<&Device> {
+        match self.apart.as_deref() {
+            Some(Apart::Device(device)) => Some(device),
+            _ => None,
+        }
+    }
+    fn device_mut(&mut self) -> Option<&mut Device> {
+        match self.apart.as_deref_mut() {
+            Some(Apart::Device(device)) => Some(device),
+            _ => None,
+        }
     }
     fn varying(&self) -> Option<&Line> {
         self.extras.as_ref().and_then(|extras| extras.varying.as_ref())
@@ -257,11 +287,15 @@ impl SimLink {
         if self.passes(now, len) {
             return self.pass(now, (place, len), pool);
         }
-        self.enqueue(now, (place, len), pool)
+        match self.in_place {
+            true => self.enqueue::<true>(now, (place, len), pool),
+            false => self.enqueue::<false>(now, (place, len), pool),
+        }
     }
-    /// The packet goes through the discipline, unless the line became free since something waited.
-    fn enqueue(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
-        self.catch_up(now, pool);
+    /// The packet waits, [in place](in_place) or in the discipline, unless the line became free since something waited.
+    fn enqueue<const IN_PLACE: bool>(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
+        self.send_until_as::<IN_PLACE>(now, pool);
+        self.run_timers(now);
         if self.moody && self.waiting == 0 && self.queue.passes(LARGEST_PACKET) {
             self.passing = LARGEST_PACKET;
         }
@@ -269,15 +303,19 @@ impl SimLink {
             return self.pass(now, (place, len), pool);
         }
         self.arrived += 1;
-        let packet = pool.flights.take(place);
-        if self.special {
-            self.enqueue_special(now, packet, pool);
+        if IN_PLACE {
+            self.wait_in_place(now, (place, len), pool);
         } else {
-            self.put(now, packet, pool);
+            let packet = pool.flights.take(place);
+            if self.special {
+                self.enqueue_special(now, packet, pool);
+            } else {
+                self.put(now, packet, pool);
+            }
         }
         if self.idle {
             self.occupy(now);
-            self.send_until(now, pool);
+            self.send_until_as::<IN_PLACE>(now, pool);
         }
         self.counters.peak_packets = self.counters.peak_packets.max(self.waiting);
         self.bunched |= self.waiting > 0;
@@ -378,7 +416,7 @@ impl SimLink {
     }
     #[inline(always)]
     fn is_backlogged(&self) -> bool {
-        self.waiting > 0 || (self.special && self.device.as_ref().is_some_and(|d| !d.fifo.is_empty()))
+        self.waiting > 0 || (self.special && self.device().is_some_and(|d| !d.fifo.is_empty()))
     }
 
     /// Carries out what is due in the queue by `now`: dequeues and the discipline's timers.
@@ -402,21 +440,28 @@ impl SimLink {
     /// Carries out the dequeues up to `now`: one at each instant at which the line became free.
     #[inline(always)]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
+        match self.in_place {
+            true => self.send_until_as::<true>(now, pool),
+            false => self.send_until_as::<false>(now, pool),
+        }
+    }
+    #[inline(always)]
+    fn send_until_as<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
         if self.skips_empty && self.waiting == 0 {
             self.idle |= self.free_at <= now;
         } else {
-            self.drain_until(now, pool);
+            self.drain_until::<IN_PLACE>(now, pool);
         }
     }
-    fn drain_until(&mut self, now: Time, pool: &mut Pool) {
+    fn drain_until<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
         if self.eager {
             self.release_until(now, pool);
         }
-        self.transmit_until(now, pool);
+        self.transmit_until::<IN_PLACE>(now, pool);
     }
     /// The line takes packets up to `now`.
     #[inline(always)]
-    fn transmit_until(&mut self, now: Time, pool: &mut Pool) {
+    fn transmit_until<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
             if self.skips_empty && self.waiting == 0 {
                 self.idle = true;
@@ -424,20 +469,21 @@ impl SimLink {
             }
             let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
-            match self.next_packet(start, pool) {
-                Some(packet) => {
-                    let len = packet.header.len;
-                    let place = pool.flights.place(Time::NEVER, packet);
-                    self.transmit(start, (place, len), pool);
-                }
+            match self.next_packet::<IN_PLACE>(start, pool) {
+                Some(next) => self.transmit(start, next, pool),
                 None => self.idle = true,
             }
         }
     }
-    /// Removes the packet that the line takes at `start`.
-    #[inline]
-    fn next_packet(&mut self, start: Time, pool: &mut Pool) -> Option<Packet> {
-        if self.special { self.next_packet_special(start, pool) } else { self.dequeue(start, pool) }
+    /// Removes the packet that the line takes at `start`. Returns its place and its length.
+    #[inline(always)]
+    fn next_packet<const IN_PLACE: bool>(&mut self, start: Time, pool: &mut Pool) -> Option<(u32, u32)> {
+        if IN_PLACE {
+            return self.next_in_place(start, pool);
+        }
+        let packet = if self.special { self.next_packet_special(start, pool) } else { self.dequeue(start, pool) }?;
+        let len = packet.header.len;
+        Some((pool.flights.place(Time::NEVER, packet), len))
     }
     #[inline(always)]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {

@@ -3,7 +3,6 @@
 use super::SimLink;
 use crate::net::packet::Pool;
 use haltere_plan::record::LinkCounters;
-use haltere_queue::Qdisc;
 use haltere_units::Time;
 
 /// Counters and backlog of a link at one instant.
@@ -19,7 +18,7 @@ impl SimLink {
     fn counters(&self, now: Time) -> LinkCounters {
         let (counters, signals) = (&self.counters, self.counters.signals.made.as_ref());
         let dropped = counters.dropped_overlimit + counters.dropped_congestion;
-        let held = self.waiting + self.device.as_ref().map_or(0, |d| d.fifo.len() as u32);
+        let held = self.waiting + self.device().map_or(0, |d| d.fifo.len() as u32);
         let packet_ns = counters.balance_ns + i128::from(self.waiting) * i128::from(now.as_ns());
         LinkCounters {
             arrived: self.arrived,
@@ -51,13 +50,13 @@ impl SimLink {
     /// Counters and backlog now.
     pub fn view(&mut self, now: Time, pool: &mut Pool) -> LinkView {
         self.catch_up(now, pool);
-        let backlog = self.queue.backlog();
+        let backlog = self.backlog();
         assert_eq!(backlog.packets, self.waiting, "the discipline's backlog and the packets in it differ");
         LinkView {
             counters: self.counters(now),
             waiting: backlog.packets,
             waiting_bytes: backlog.bytes,
-            ring_packets: self.device.as_ref().map_or(0, |d| d.fifo.len() as u32),
+            ring_packets: self.device().map_or(0, |d| d.fifo.len() as u32),
         }
     }
 }

@@ -168,7 +168,7 @@ impl SimLink {
     /// Removes the packet that the line of such a link takes at `start`.
     #[cold]
     pub(super) fn next_packet_special(&mut self, start: Time, pool: &mut Pool) -> Option<Packet> {
-        let packet = match &mut self.device {
+        let packet = match self.device_mut() {
             None => self.dequeue_watched(start, pool),
             Some(device) => {
                 let packet = device.fifo.pop_front();
@@ -191,9 +191,9 @@ impl SimLink {
     }
     /// The device takes packets from the discipline while it has room.
     pub(super) fn fill_device(&mut self, now: Time, pool: &mut Pool) {
-        while self.device.as_ref().is_some_and(|d| d.fifo.len() < d.capacity) {
+        while self.device().is_some_and(|d| d.fifo.len() < d.capacity) {
             let Some(packet) = self.dequeue_watched(now, pool) else { return };
-            if let Some(device) = &mut self.device {
+            if let Some(device) = self.device_mut() {
                 device.fifo.push_back(packet);
             }
         }

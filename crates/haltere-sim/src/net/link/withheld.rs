@@ -29,17 +29,17 @@ impl SimLink {
             if at > now {
                 return;
             }
-            self.transmit_until(at.saturating_sub(Dur::from_ns(1)), pool);
+            self.transmit_until::<false>(at.saturating_sub(Dur::from_ns(1)), pool);
             if let Some(extras) = &mut self.extras {
                 extras.ready_at = Some(Time::NEVER);
             }
             self.run_timers(at);
-            if self.device.is_some() {
+            if self.device().is_some() {
                 self.fill_device(at, pool);
             }
             if self.idle {
                 self.occupy(at);
-                self.transmit_until(at, pool);
+                self.transmit_until::<false>(at, pool);
             }
         }
     }
