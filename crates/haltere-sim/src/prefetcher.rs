@@ -132,7 +132,7 @@ fn fetch_next_links(point: u32, first: &SimLink, fabric: &Fabric) {
         Some(&link) if link != DELIVER => fabric.fetch_link(link),
         _ => {}
     };
-    if first.backlog().packets == 0 {
+    if first.waiting() == 0 {
         return fetch_next(point + 1);
     }
     let waiting = |n: usize| first.upcoming(n, &fabric.pool);

@@ -47,9 +47,8 @@ impl SimLink {
         if with_queue {
             self.replace_queue(fresh.queue, now, pool);
         } else if !self.suits_places() {
-            for packet in self.leave_places(now, pool) {
-                self.put(now, packet, pool);
-            }
+            let moved = self.leave_places(now, pool);
+            self.enter(now, moved, pool);
         }
         self.schedule(&pool.flights)
     }
@@ -69,7 +68,11 @@ impl SimLink {
         self.queue = queue;
         self.cache_queue_properties();
         self.run_timers(now);
-        for packet in moved {
+        self.enter(now, moved, pool);
+    }
+    /// These packets arrive at the discipline, which is empty, and wait or are dropped.
+    fn enter(&mut self, now: Time, packets: Vec<Packet>, pool: &mut Pool) {
+        for packet in packets {
             if self.in_place {
                 let len = packet.header.len;
                 let place = pool.flights.place(Time::NEVER, packet);

@@ -66,8 +66,7 @@ impl SimLink {
         self.queue.admits() && !self.special && !self.eager
     }
     /// What waits, in places or in the discipline.
-    #[inline]
-    pub fn backlog(&self) -> Backlog {
+    pub(super) fn backlog(&self) -> Backlog {
         if !self.in_place {
             return self.queue.backlog();
         }
@@ -77,7 +76,7 @@ impl SimLink {
     /// The packet at that place, of that length, waits, or the discipline drops it.
     #[inline(always)]
     pub(super) fn wait_in_place(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) {
-        let backlog = self.backlog();
+        let backlog = Backlog { packets: self.waiting, bytes: self.places_mut().bytes };
         let (packet, _) = pool.flights.get_mut(place);
         // Drop tail, which most links have, is inlined.
         let admission = match &mut self.queue {

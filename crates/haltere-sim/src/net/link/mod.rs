@@ -63,7 +63,7 @@ struct Device {
 enum Apart {
     /// Those in the device's own ring.
     Device(Device),
-    /// Those of a drop-tail queue.
+    /// Those that wait in their places.
     Places(Places),
 }
 
@@ -294,8 +294,7 @@ impl SimLink {
     }
     /// The packet waits, [in place](in_place) or in the discipline, unless the line became free since something waited.
     fn enqueue<const IN_PLACE: bool>(&mut self, now: Time, (place, len): (u32, u32), pool: &mut Pool) -> Next {
-        self.send_until_as::<IN_PLACE>(now, pool);
-        self.run_timers(now);
+        self.catch_up_as::<IN_PLACE>(now, pool);
         if self.moody && self.waiting == 0 && self.queue.passes(LARGEST_PACKET) {
             self.passing = LARGEST_PACKET;
         }
@@ -315,7 +314,7 @@ impl SimLink {
         }
         if self.idle {
             self.occupy(now);
-            self.send_until_as::<IN_PLACE>(now, pool);
+            self.send_until::<IN_PLACE>(now, pool);
         }
         self.counters.peak_packets = self.counters.peak_packets.max(self.waiting);
         self.bunched |= self.waiting > 0;
@@ -409,6 +408,11 @@ impl SimLink {
         self.scheduled = next;
         Next::Event(next)
     }
+    /// Packets in the discipline, or in its stead in their places.
+    #[inline(always)]
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
     /// The packets in flight.
     #[inline(always)]
     pub fn flight(&self) -> &Flight {
@@ -422,7 +426,14 @@ impl SimLink {
     /// Carries out what is due in the queue by `now`: dequeues and the discipline's timers.
     #[inline]
     pub fn catch_up(&mut self, now: Time, pool: &mut Pool) {
-        self.send_until(now, pool);
+        match self.in_place {
+            true => self.catch_up_as::<true>(now, pool),
+            false => self.catch_up_as::<false>(now, pool),
+        }
+    }
+    #[inline(always)]
+    fn catch_up_as<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
+        self.send_until::<IN_PLACE>(now, pool);
         self.run_timers(now);
     }
     #[inline(always)]
@@ -439,14 +450,7 @@ impl SimLink {
     }
     /// Carries out the dequeues up to `now`: one at each instant at which the line became free.
     #[inline(always)]
-    fn send_until(&mut self, now: Time, pool: &mut Pool) {
-        match self.in_place {
-            true => self.send_until_as::<true>(now, pool),
-            false => self.send_until_as::<false>(now, pool),
-        }
-    }
-    #[inline(always)]
-    fn send_until_as<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
+    fn send_until<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
         if self.skips_empty && self.waiting == 0 {
             self.idle |= self.free_at <= now;
         } else {
@@ -454,7 +458,7 @@ impl SimLink {
         }
     }
     fn drain_until<const IN_PLACE: bool>(&mut self, now: Time, pool: &mut Pool) {
-        if self.eager {
+        if !IN_PLACE && self.eager {
             self.release_until(now, pool);
         }
         self.transmit_until::<IN_PLACE>(now, pool);
