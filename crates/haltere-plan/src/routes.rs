@@ -78,11 +78,11 @@ impl Adjacency {
 
 impl Routes {
     /// Over these links, each given by the indices of its two nodes and its delay.
-    pub fn new(nodes: usize, links: impl IntoIterator<Item = (usize, usize, Dur)>) -> Routes {
-        let links: Vec<_> = links.into_iter().collect();
-        let out = Adjacency::new(nodes, links.iter().map(|&(from, to, _)| (from, to)));
-        let into = Adjacency::new(nodes, links.iter().map(|&(from, to, _)| (to, from)));
-        let delays = links.into_iter().map(|(.., delay)| delay).collect();
+    pub fn new(nodes: usize, links: impl IntoIterator<Item = (usize, usize, Dur), IntoIter: Clone>) -> Routes {
+        let links = links.into_iter();
+        let out = Adjacency::new(nodes, links.clone().map(|(from, to, _)| (from, to)));
+        let into = Adjacency::new(nodes, links.clone().map(|(from, to, _)| (to, from)));
+        let delays = links.map(|(.., delay)| delay).collect();
         Routes { delays, out, into, found: BTreeMap::new(), away: BTreeMap::new() }
     }
 
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(Routes::new(4, links(&[(0, 1, 1), (2, 3, 1)])).spread(0, 3, 1), None);
     }
 
-    fn links(ends: &[(usize, usize, u64)]) -> impl Iterator<Item = (usize, usize, Dur)> {
+    fn links(ends: &[(usize, usize, u64)]) -> impl Iterator<Item = (usize, usize, Dur)> + Clone {
         ends.iter().flat_map(|&(a, b, ms)| [(a, b, Dur::from_ms(ms)), (b, a, Dur::from_ms(ms))])
     }
 

@@ -14,7 +14,7 @@ use crate::run::{Run, check, links, path_ports, ports};
 use haltere_congestion::outside::OutsideControl;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
 use haltere_plan::record::{FlowRecord, FlowSample, LinkCounters, PingSample, QueueSample};
-use haltere_plan::{Plan, Record, Routes};
+use haltere_plan::{Plan, Record};
 use haltere_queue::outside::OutsideQueue;
 use haltere_queue::{Backlog, Qdisc};
 use haltere_transport::Info;
@@ -181,7 +181,7 @@ impl Live {
     /// The flows that `plan` adds. Adds their paths.
     fn join(&mut self, plan: &Plan) -> Result<Vec<AnyFlow>, RunError> {
         let fabric = &mut self.network.fabric;
-        let (paths, routes) = (fabric.paths.len(), core::mem::replace(&mut fabric.routes, Routes::of(plan)));
+        let (paths, routes) = (fabric.paths.len(), fabric.routes.take());
         fabric.detours.renew(plan);
         let more = plan.flows.iter().enumerate().skip(self.network.flows.len());
         let joined: Result<Vec<AnyFlow>, RunError> = more

@@ -4,6 +4,7 @@
 
 use crate::app::{AnyFlow, App};
 use crate::engine::event::Kind;
+use crate::engine::large_pages;
 use crate::net::fabric::Fabric;
 use crate::net::link::SimLink;
 use crate::net::packet::Pool;
@@ -24,24 +25,49 @@ const UNTIL: usize = 3;
 /// What a flow had received and its sender had counted.
 type FlowCounts = (u64, Option<SenderCounts>);
 
+/// The counters of a link at an instant. Most links lose, mark and drop nothing: they take half the memory.
+#[derive(Debug)]
+struct Brief {
+    arrived: u64,
+    sent: u64,
+    sent_bytes: u64,
+    packet_ns: u128,
+    peak_packets: u32,
+    /// All counters, if others are not zero.
+    all: Option<Box<LinkCounters>>,
+}
+
+impl From<LinkCounters> for Brief {
+    fn from(all: LinkCounters) -> Brief {
+        let LinkCounters { arrived, sent, sent_bytes, packet_ns, peak_packets, .. } = all;
+        let mut brief = Brief { arrived, sent, sent_bytes, packet_ns, peak_packets, all: None };
+        if brief.counters() != all {
+            brief.all = Some(Box::new(all));
+        }
+        brief
+    }
+}
+
+impl Brief {
+    fn counters(&self) -> LinkCounters {
+        let Brief { arrived, sent, sent_bytes, packet_ns, peak_packets, .. } = *self;
+        let brief = || LinkCounters { arrived, sent, sent_bytes, packet_ns, peak_packets, ..LinkCounters::default() };
+        self.all.as_deref().copied().unwrap_or_else(brief)
+    }
+}
+
 /// What was counted when the warm-up ended, or the measured window.
 #[derive(Debug)]
 struct Counted {
-    /// The lines of the links so far: their counters, and their depths in the window. Those of the warm-up become the
-    /// record's.
-    links: Vec<LinkRecord>,
+    links: Vec<Brief>,
     flows: Vec<FlowCounts>,
 }
 
 impl Counted {
     fn of(fabric: &mut Fabric, flows: &[AnyFlow], link: fn(&mut SimLink, Time, &mut Pool) -> LinkCounters) -> Counted {
         let Fabric { links, pool, now, .. } = fabric;
-        let line = |of: &mut SimLink| {
-            let total = link(of, *now, pool);
-            LinkRecord { total, depths: of.depths(), ..LinkRecord::default() }
-        };
         Counted {
-            links: links.iter_mut().map(line).collect(),
+            links: links.iter_mut().map(|of| link(of, *now, pool).into()).collect(),
             flows: flows.iter().map(|flow| (flow.received(), flow.sender().as_ref().map(Into::into))).collect(),
         }
     }
@@ -58,8 +84,8 @@ pub(crate) struct Recorder {
     until: Option<Time>,
     /// What was counted until the end of the warm-up.
     at_warmup: Option<Counted>,
-    /// What was counted until the end of the measured window.
-    at_until: Option<Counted>,
+    /// What was counted until the end of the measured window, and the depths of each link in it.
+    at_until: Option<(Counted, Vec<Depths>)>,
     /// Inner variables are recorded.
     state: bool,
 }
@@ -102,7 +128,8 @@ impl Recorder {
                 None
             }
             UNTIL => {
-                self.at_until = Some(Counted::of(fabric, flows, SimLink::record));
+                let counted = Counted::of(fabric, flows, SimLink::record);
+                self.at_until = Some((counted, fabric.links.iter_mut().map(SimLink::depths).collect()));
                 fabric.links.iter_mut().for_each(SimLink::count_later);
                 fabric.warmup = Time::NEVER;
                 None
@@ -145,14 +172,14 @@ impl Recorder {
             }
         }
     }
-    /// The run is over. Returns its record.
+    /// The run is over. Returns its record. Flows end first: the lines of the links may take the memory that they leave.
     pub fn finish(mut self, fabric: &mut Fabric, flows: Vec<AnyFlow>) -> Record {
         let end = fabric.now;
         // Nothing is after a warm-up that outlasts the run.
         let warmup = self.at_warmup.take().unwrap_or_else(|| Counted::of(fabric, &flows, SimLink::end_warmup));
         let mut all = core::mem::take(&mut fabric.record);
         all.measured = (self.warmup, self.until.unwrap_or(end));
-        let until = self.at_until.as_ref().map(|counted| &counted.flows);
+        let until = self.at_until.as_ref().map(|(counted, _)| &counted.flows);
         // The standard library writes the lines where the flows were.
         let lines = flows.into_iter().enumerate().map(|(i, mut flow)| {
             // Who joined later had received nothing then.
@@ -163,26 +190,28 @@ impl Recorder {
         });
         let lines = lines.collect();
         all.flows = lines;
-        all.links = warmup.links;
-        self.finish_links(fabric, &mut all);
+        large_pages::make_room::<LinkRecord>(fabric.links.len());
+        self.finish_links(fabric, &warmup.links, &mut all);
         all.sender_events.sort_by_key(|event| (event.at, event.flow));
         all.tasks.sort_by_key(|task| (task.start, task.flow));
         all.peak_events = fabric.events.peak() as u64;
         all
     }
-    /// The lines of the links, which are those of the warm-up until here, and their delays before those of the flows.
-    fn finish_links(&self, fabric: &mut Fabric, all: &mut Record) {
+    /// The lines of the links, and their delays before those of the flows.
+    fn finish_links(&self, fabric: &mut Fabric, warmup: &[Brief], all: &mut Record) {
         let Fabric { links, pool, now, .. } = fabric;
         let mut delays = Vec::new();
-        for (i, (line, link)) in all.links.iter_mut().zip(links).enumerate() {
-            let until = self.at_until.as_ref().map(|counted| &counted.links[i]);
-            *line = finish_link(&line.total, &link.record(*now, pool), link.depths(), until);
+        let lines = links.iter_mut().zip(warmup).enumerate().map(|(i, (link, warmup))| {
+            let until = self.at_until.as_ref().map(|(counted, depths)| (counted.links[i].counters(), &depths[i]));
+            let line = finish_link(&warmup.counters(), &link.record(*now, pool), link.depths(), until);
             if let Some(mut watch) = link.take_watch() {
                 let sojourns = watch.sojourns.take();
                 delays.extend(sojourns.map(|some| DelayRecord::new(DelayOf::Sojourn(i as u32), some)));
                 all.packets.extend(watch.log.take().into_iter().flatten());
             }
-        }
+            line
+        });
+        all.links = lines.collect();
         delays.append(&mut all.delay_records);
         all.delay_records = delays;
     }
@@ -196,13 +225,20 @@ fn flow_line(flow: &AnyFlow, (before, sender_at_warmup): FlowCounts, until: Opti
 
 /// The line of a link from its counters at the end of the warm-up, at the end of the run, and at that of the window, if
 /// there is one.
-fn finish_link(warmup: &LinkCounters, end: &LinkCounters, depths: Depths, until: Option<&LinkRecord>) -> LinkRecord {
+fn finish_link(
+    warmup: &LinkCounters,
+    end: &LinkCounters,
+    depths: Depths,
+    until: Option<(LinkCounters, &Depths)>,
+) -> LinkRecord {
     let whole = LinkRecord { depths, ..LinkRecord::new(warmup, end) };
     match until {
         None => whole,
-        Some(LinkRecord { total, depths, .. }) => {
-            LinkRecord { after_warmup: LinkRecord::new(warmup, total).after_warmup, depths: depths.clone(), ..whole }
-        }
+        Some((counters, depths)) => LinkRecord {
+            after_warmup: LinkRecord::new(warmup, &counters).after_warmup,
+            depths: depths.clone(),
+            ..whole
+        },
     }
 }
 

@@ -28,7 +28,7 @@ use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::ports::of_flow;
-use haltere_plan::{Histogram, Plan, Record, Routes};
+use haltere_plan::{Histogram, Plan, Record};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
             links: links(plan)?,
             pool: Pool::default(),
             paths: Vec::new(),
-            routes: Routes::of(plan),
+            routes: None,
             detours: Detours::new(plan),
             framing: plan.framing,
             hosts: Hosts::default(),
@@ -115,6 +115,8 @@ impl<'a> Run<'a> {
                 fabric.schedule(flow.start, Kind::Start, index);
             }
         }
+        // Most runs choose no more paths.
+        fabric.routes = None;
         let spawned = SpawnedFlows::new(plan);
         let prefetcher = Prefetcher::default();
         Ok(Run { plan: owned, fabric, flows, recorder, spawned, prefetcher, return_paths: BTreeMap::new(), events: 0 })
@@ -171,7 +173,9 @@ impl<'a> Run<'a> {
         let mut record = recorder.finish(&mut fabric, flows);
         record.packets.iter_mut().for_each(|packet| packet.flow = spawned.flow_of(packet));
         record.events = events;
-        haltere_plan::arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
+        if !record.completions.is_empty() {
+            haltere_plan::arrivals::set_ideals(&plan, fabric.routes(&plan), &mut record.completions);
+        }
         let spawned = spawned.finish(&mut record);
         for flow in spawned.iter().filter(|flow| flow.end != Time::NEVER) {
             // A traffic entry delivered what its completed flows delivered.
@@ -261,10 +265,10 @@ impl<'a> Run<'a> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
         let node = self.plan.links[link as usize].emission_node() as u32;
-        let fabric = &mut self.fabric;
+        let (plan, fabric) = (&self.plan, &mut self.fabric);
         let cursor = *self.return_paths.entry((node, h.dst)).or_insert_with(|| {
             let start = fabric.paths.len() as u32;
-            let found = add_path(fabric.routes.path(node as usize, h.dst as usize), &mut fabric.paths);
+            let found = add_path(fabric.routes(plan).path(node as usize, h.dst as usize), &mut fabric.paths);
             found.then(|| fabric.with_detours((node, h.dst), None, start))
         });
         cursor.map(|cursor| self.fabric.resolve(cursor))
@@ -319,7 +323,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
         let header = Header::new(protocol, (from, to), (src_port, dst_port));
         let key = header.key(plan);
         let mut header = Header { cursor, endpoint, dscp: flow.dscp, ..header };
-        if add_path(fabric.routes.choose(from, to, key), &mut fabric.paths) {
+        if add_path(fabric.routes(plan).choose(from, to, key), &mut fabric.paths) {
             header.cursor = fabric.with_detours((header.src, header.dst), key, cursor);
         } else if side == 0 || flow.app.has_replies() {
             let name = |node: usize| plan.nodes[node].clone();

@@ -192,8 +192,8 @@ impl SpawnedFlows {
         self.spawned += 1;
         let ports = haltere_plan::ports::of_arrival(number);
         let protocol = self.sources[at].plan.tcp.protocol();
-        let (there, near) = self.path(protocol, ends, ports, fabric);
-        let (back, far) = self.path(protocol, (arrival.to, arrival.from), (ports.1, ports.0), fabric);
+        let (there, near) = self.path(plan, protocol, ends, ports, fabric);
+        let (back, far) = self.path(plan, protocol, (arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
         let dscp = plan.flows[self.sources[at].index].dscp;
         let port = |ends, ports, cursor, endpoint| Port {
@@ -234,6 +234,7 @@ impl SpawnedFlows {
     /// The links from one node to another, and where their list begins.
     fn path(
         &mut self,
+        plan: &Plan,
         protocol: Protocol,
         (from, to): (usize, usize),
         ports: (u16, u16),
@@ -241,7 +242,7 @@ impl SpawnedFlows {
     ) -> (Vec<usize>, u32) {
         let header = Header::new(protocol, (from, to), ports);
         let key = self.ecmp.then(|| header.flow().hash(self.origin.seed));
-        let way = fabric.routes.choose(from, to, key);
+        let way = fabric.routes(plan).choose(from, to, key);
         let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));
         let start = match self.known.get(&way) {
             Some(&start) => start,

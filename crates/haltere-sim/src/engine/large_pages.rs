@@ -40,6 +40,17 @@ fn advise<T>(list: &Vec<T>) {
     }
 }
 
+/// Memory that was freed goes back to the system before a large list with that capacity is made. The allocator of glibc
+/// would keep it for small objects.
+pub(crate) fn make_room<T>(capacity: usize) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[expect(unsafe_code, reason = "the call has no safe wrapper")]
+    if capacity * size_of::<T>() >= LEAST {
+        // SAFETY: only pages that hold nothing are changed.
+        unsafe { libc::malloc_trim(0) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -10,7 +10,7 @@ use crate::net::detours::Detours;
 use crate::net::link::{Next, SimLink};
 use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
 use haltere_plan::headers::{IPV4_HEADER, UDP_HEADER};
-use haltere_plan::{Record, Routes};
+use haltere_plan::{Plan, Record, Routes};
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
 use haltere_units::Time;
@@ -32,7 +32,8 @@ pub(crate) struct Fabric {
     pub warmup: Time,
     /// The first instant after the run.
     pub after_end: Time,
-    pub routes: Routes,
+    /// Made when paths are chosen.
+    pub routes: Option<Routes>,
     /// Paths that change during the run.
     pub detours: Detours,
     /// Bytes of every packet below IP.
@@ -46,6 +47,10 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
+    /// The routes of this plan, which is that of the run.
+    pub fn routes(&mut self, plan: &Plan) -> &mut Routes {
+        self.routes.get_or_insert_with(|| Routes::of(plan))
+    }
     /// Adds a path over these links. Returns its first index in `paths`.
     pub fn add_path(&mut self, links: &[usize]) -> u32 {
         let start = self.paths.len() as u32;

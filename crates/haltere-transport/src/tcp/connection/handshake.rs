@@ -47,11 +47,11 @@ pub(crate) struct Handshake {
     metrics: Option<Metrics>,
     /// The control that showed that its parameters are in order, for a sender that is made before the connection is
     /// established.
-    pub(crate) control: Option<Control>,
+    pub(crate) control: Option<Box<Control>>,
 }
 
 impl Handshake {
-    pub(crate) fn new(control: Option<Control>) -> Handshake {
+    pub(crate) fn new(control: Option<Box<Control>>) -> Handshake {
         Handshake {
             due: false,
             tries: 0,

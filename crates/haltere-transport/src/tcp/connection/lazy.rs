@@ -125,7 +125,7 @@ impl Connection {
     pub(crate) fn sender(&mut self) -> &mut Sender {
         let handshake = &mut self.handshake;
         self.tx.get_or_insert_with(|| {
-            let made = handshake.as_mut().and_then(|handshake| handshake.control.take());
+            let made = handshake.as_mut().and_then(|handshake| handshake.control.take()).map(|control| *control);
             self.spec.boxed_sender(&self.lazy, &self.rx, made)
         })
     }

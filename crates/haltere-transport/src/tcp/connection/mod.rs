@@ -128,6 +128,8 @@ impl Connection {
         let (spec, control) = SenderSpec::new(tcp.into(), control.into(), origin)?;
         let tcp = &spec.tcp;
         let ecn_use = control.ecn();
+        // Most servers send nothing.
+        let control = (role == Role::Client).then(|| Box::new(control));
         let random = mix(seed);
         Ok(Connection {
             clock: Time::ZERO,
@@ -146,7 +148,7 @@ impl Connection {
             lazy: LazySender::new(tcp),
             rx: Receiver::new(tcp, ecn_use == EcnUse::PerPacket),
             accurate: None,
-            handshake: Some(Box::new(Handshake::new(Some(control)))),
+            handshake: Some(Box::new(Handshake::new(control))),
             returned: Returned::default(),
             payload: None,
             spec,
