@@ -67,8 +67,11 @@ def analysis(sizes: dict[str, object], runs: int, folder: Path) -> None:
 
 def throughput(folder: Path) -> None:
     """Threads of this process beside a Dask cluster of as many processes."""
-    from distributed import Client, LocalCluster
-
+    try:
+        from distributed import Client, LocalCluster
+    except ModuleNotFoundError:
+        print("no Dask cluster: install haltere[dask]")
+        return
     cores = usable_cores()
     with (
         LocalCluster(cores, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import validation_blind as blind
@@ -41,6 +42,9 @@ kernel in virtual time, so that the machine's load and timers have no effect. Th
 
 A row is one measure of one scenario; a cell has the number of rows inside the tolerance, of all rows. [`rows.csv`]({rows}) has every row: Linux's mean
 and half the range of its repetitions, the simulator's mean with a 95 % interval over {seeds} seeds, and the tolerance.
+
+Linux ran few times, so an exact copy of it would not have all rows inside. "A copy" is the part that it would have: as many runs of the simulator as
+Linux has repetitions stand for Linux, and the other runs are compared with them. Set I has as many repetitions as the simulator has runs.
 """
 
 METHOD = """\
@@ -160,13 +164,14 @@ def markdown_table(rows: Iterable[Row], why: Sequence[Cause] = (), others: Seque
     """The rows as a Markdown table, with a column for each other world; the last column has the cause of a row outside."""
     names = "".join(f" {other.title} |" for other in others)
     lines = [
-        f"| scenario | measure | Linux | Haltere |{names} difference | tolerance | |",
-        f"|---|---|--:|--:|{'--:|' * len(others)}--:|--:|---|",
+        f"| scenario | measure | Linux | Haltere |{names} difference | tolerance | a copy inside | |",
+        f"|---|---|--:|--:|{'--:|' * len(others)}--:|--:|--:|---|",
     ]
     for row in rows:
         *first, verdict = report.cells(row)
         first[4:4] = [report.number(found.ours, row.decimals) if (found := other.of(row)) else "" for other in others]
-        lines.append("| " + " | ".join([*first, verdict if row.inside else causes.cause_of(row, why)]) + " |")
+        copy = "" if row.copy is None else f"{100 * row.copy:.0f} %"
+        lines.append("| " + " | ".join([*first, copy, verdict if row.inside else causes.cause_of(row, why)]) + " |")
     return lines
 
 
@@ -188,12 +193,14 @@ COLUMNS = {
 def by_measure(outcome: Outcome) -> list[str]:
     """Rows inside by set and measure as a Markdown table, with a last line for all sets."""
     names = [name for name, words in COLUMNS.items() if _counted(outcome.rows, words)]
-    head = "| set | rows | inside | | "
-    lines = [head + " | ".join(names) + " |", "|---|--:|--:|--:|" + "--:|" * len(names)]
+    head = "| set | rows | inside | | a copy | "
+    lines = [head + " | ".join(names) + " |", "|---|--:|--:|--:|--:|" + "--:|" * len(names)]
     for group, of in [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]:
         share = 100 * of.inside / len(of.rows) if of.rows else 0
         counts = " | ".join(_counted(of.rows, COLUMNS[name]) for name in names)
-        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {counts} |")
+        copies = [row.copy for row in of.rows if row.copy is not None]
+        copy = f"{100 * fmean(copies):.0f} %" if copies else ""
+        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {copy} | {counts} |")
     return lines
 
 

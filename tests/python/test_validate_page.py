@@ -54,6 +54,18 @@ def test_tolerances_are_three_percent_five_points_and_so_on() -> None:
     assert not any(row.inside for row in rows([linux], [beyond]).values())
 
 
+def test_a_copy_is_inside_as_often_as_our_runs_are_that_stand_for_linux() -> None:
+    def copy(linux: int, *values: float) -> float | None:
+        ours = [{"goodput fwd": value} for value in values]
+        return rows([{"goodput fwd": 100.0}] * linux, ours)["goodput fwd"].copy
+
+    assert copy(1, *[100.0] * 10) == 1.0
+    assert copy(1, 90.0, 110.0, 90.0, 110.0) == 0.0, "one run is 10 % off the mean"
+    assert copy(2, 90.0, 110.0, 90.0, 110.0) == 1.0, "two runs have the mean"
+    assert copy(2, 90.0, 90.0, 110.0, 110.0, 90.0, 110.0) == pytest.approx(1 / 3)
+    assert copy(2, 100.0, 100.0) is None, "no run is left to compare with them"
+
+
 def test_a_larger_spread_of_linux_takes_the_place_of_the_tolerance() -> None:
     linux = [{"goodput fwd": value} for value in (90.0, 100.0, 110.0)]
     row = rows(linux, [{"goodput fwd": 109.0}])["goodput fwd"]
@@ -157,8 +169,8 @@ def test_json_holds_every_row() -> None:
 def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
     text = page.page(outcome(), "validation/linux", "images/validation.png", "## What was found out\n\nNothing.")
     for part in (
-        "| A | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
-        "| all | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
+        "| A | 2 | 1 | 50 % |  | 1 of 1 | 0 of 1 |",
+        "| all | 2 | 1 | 50 % |  | 1 of 1 | 0 of 1 |",
         "[`outside.md`](outside.md)",
         "## What was found out",
         "- **Not explained** (1 row in set A). `A_x`.",
@@ -166,7 +178,7 @@ def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
         "- E_y: Multipath TCP",
     ):
         assert part in text
-    assert "| +1.000 | 0.250 | not explained |" in page.outside_page(outcome())
+    assert "| +1.000 | 0.250 |  | not explained |" in page.outside_page(outcome())
 
 
 def test_the_figure_has_a_panel_for_each_measure(tmp_path: Path) -> None:
@@ -249,7 +261,7 @@ def test_the_first_cause_that_fits_stands_beside_a_row(tmp_path: Path) -> None:
     why = causes.load(tmp_path)
     text = page.page(outcome(), "validation/linux", None, "", why=why)
     assert "- **Too many drops** (1 row in set A, not explained). Seen in a series." in text
-    assert "| +1.000 | 0.250 | not explained: Too many drops |" in page.outside_page(outcome(), why)
+    assert "| +1.000 | 0.250 |  | not explained: Too many drops |" in page.outside_page(outcome(), why)
     assert "Something else" not in text
 
 

@@ -58,12 +58,16 @@ _ROUNDING = 1e-9
 
 
 #: The numbers of a row that are no whole ones.
-FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance")
+FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance", "copy")
 
 
 @dataclass
 class Row:
-    """One measure of one case: Linux's, ours, and the verdict. A value that does not exist is `None`."""
+    """One measure of one case: Linux's, ours, and the verdict. A value that does not exist is `None`.
+
+    `copy` is how often, from 0 to 1, the verdict is "inside" if some of our own runs stand for Linux's: what an exact copy
+    of Linux would have.
+    """
 
     group: str
     case: str
@@ -79,6 +83,7 @@ class Row:
     difference: float | None = None
     tolerance: float = 0.0
     inside: bool = False
+    copy: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON and tables: what is infinite or not a number is null."""
@@ -127,15 +132,33 @@ def _row(group: str, case: str, key: str, linux: list[float], ours: list[float],
     kind = KINDS["steady" if word == "queue" and estimate else word]
     if (not linux and not ours) or _says_nothing(word, linux, ours):
         return None
-    spread, row = spread_of(linux), Row(group, case, key, kind.unit, kind.decimals)
-    row.linux_runs, row.our_runs, row.spread = len(linux), len(ours), spread
+    row = Row(group, case, key, kind.unit, kind.decimals)
+    row.linux_runs, row.our_runs, row.spread = len(linux), len(ours), spread_of(linux)
     row.linux, mean = fmean(linux) if linux else None, stats.mean(ours) if ours else None
     row.ours = mean.mean if mean else None
     if row.linux is not None and mean is not None:
         row.interval = mean.half if math.isfinite(mean.half) else 0.0
-        row.difference, row.tolerance = mean.mean - row.linux, max(kind.tolerance.around(row.linux), spread)
+        row.difference, row.tolerance = mean.mean - row.linux, _tolerance(kind, linux)
         row.inside = abs(row.difference) <= row.tolerance + _ROUNDING
+        row.copy = _of_copy(kind, ours, len(linux))
     return row
+
+
+def _tolerance(kind: Kind, linux: Sequence[float]) -> float:
+    return max(kind.tolerance.around(fmean(linux)), spread_of(linux))
+
+
+def _of_copy(kind: Kind, ours: Sequence[float], repetitions: int) -> float | None:
+    """How often the mean of our runs is inside if so many of them stand for Linux's. `None`: there are too few.
+
+    Runs in turn have the start times of Linux's repetitions, so consecutive ones stand for a set of repetitions.
+    """
+    verdicts = []
+    for at in range(0, len(ours) - repetitions + 1, repetitions):
+        theirs, rest = ours[at : at + repetitions], [*ours[:at], *ours[at + repetitions :]]
+        if rest:
+            verdicts.append(abs(fmean(rest) - fmean(theirs)) <= _tolerance(kind, theirs) + _ROUNDING)
+    return fmean(verdicts) if verdicts else None
 
 
 def _says_nothing(word: str, linux: list[float], ours: list[float]) -> bool:
