@@ -347,7 +347,7 @@ class LostSegment:
 
 @final
 class RestartEvent:
-    """The first transmission after an idle time."""
+    """A transmission while nothing is outstanding."""
 
     @property
     def now(self) -> int:
@@ -360,6 +360,10 @@ class RestartEvent:
     @property
     def rto(self) -> int:
         """The current retransmission timeout in nanoseconds."""
+
+    @property
+    def app_limited(self) -> bool:
+        """The application had nothing more to send. False: the pace is below a segment a round trip."""
 
 @final
 class Sibling:

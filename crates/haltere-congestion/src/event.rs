@@ -170,7 +170,7 @@ pub struct RtoEvent {
     pub snd_nxt: u64,
 }
 
-/// The first transmission after an idle time.
+/// A transmission while nothing is outstanding.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct RestartEvent {
@@ -180,6 +180,8 @@ pub struct RestartEvent {
     pub idle: Dur,
     /// The current retransmission timeout.
     pub rto: Dur,
+    /// The application had nothing more to send. False: the pace is below a segment a round trip.
+    pub app_limited: bool,
 }
 
 macro_rules! at {

@@ -169,7 +169,8 @@ pub trait CongestionControl {
     }
     /// The last reduction was spurious (Eifel, DSACK): restore the window.
     fn on_spurious(&mut self, _now: Time) {}
-    /// The first transmission after an idle time, before it is sent.
+    /// A transmission while nothing is outstanding, before it is sent: after an idle time, or with a pace below a segment a
+    /// round trip.
     fn on_restart(&mut self, _ev: &RestartEvent) {}
     /// A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding
     /// was lost or SACKed (Linux's `CA_EVENT_TX_START`).

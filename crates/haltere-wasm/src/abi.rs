@@ -179,10 +179,12 @@ event! { SPURIOUS, spurious, Spurious, "on_spurious",
 } }
 
 event! { RESTART, restart, Restart, "on_restart",
-    "The first transmission after an idle time, before it is sent.", (ev: &RestartEvent) {
+    "A transmission while nothing is outstanding, before it is sent: after an idle time, or with a pace below a segment a round trip.",
+    (ev: &RestartEvent) {
     now "ns" "Now." = ns(ev.now);
     idle "ns" "How long nothing was in flight." = span(ev.idle);
     rto "ns" "The current retransmission timeout." = span(ev.rto);
+    app_limited "0/1" "The application had nothing more to send." = i64::from(ev.app_limited);
 } }
 
 event! { FLIGHT_START, flight_start, FlightStart, "on_flight_start",

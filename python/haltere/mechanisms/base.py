@@ -81,7 +81,7 @@ class CongestionControl(Mechanism):
         """The last reduction was spurious (Eifel, DSACK): restore the window."""
 
     def on_restart(self, ev: _core.RestartEvent) -> None:
-        """The first transmission after an idle time, before it is sent."""
+        """A transmission while nothing is outstanding, before it is sent: after an idle time, or with a pace below a segment a round trip."""
 
     def on_flight_start(self, now: int) -> None:
         """A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost."""

@@ -251,6 +251,9 @@ impl CongestionControl for Bbr {
         self.policer.reset();
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
+        if !ev.app_limited {
+            return;
+        }
         self.core.idle_restart = true;
         self.aggregation.restart(ev.now);
         match self.mode {

@@ -277,6 +277,9 @@ impl CongestionControl for Bbr3 {
         self.handle_spurious_loss();
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
+        if !ev.app_limited {
+            return;
+        }
         self.core.idle_restart = true;
         self.aggregation.restart(ev.now);
         if self.in_probe_bw() {

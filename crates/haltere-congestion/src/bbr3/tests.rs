@@ -328,7 +328,7 @@ fn a10_a_pause_spares_probe_rtt() {
     let mut p = Path::at(State::Cruise);
     p.rtt = Dur::from_ms(41);
     p.now += Dur::from_secs(6);
-    p.bbr.on_restart(&RestartEvent { idle: Dur::from_secs(6), ..RestartEvent::at(p.now) });
+    p.bbr.on_restart(&RestartEvent { idle: Dur::from_secs(6), app_limited: true, ..RestartEvent::at(p.now) });
     assert!(p.bbr.core.idle_restart);
     p.rounds(1);
     assert_ne!(p.bbr.state, State::ProbeRtt);

@@ -6,8 +6,8 @@
 //! rate reduction (RFC 6937), delivery rate samples and pacing; segments are counted whole.
 
 use haltere_congestion::{
-    AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, LostSegment, RateSample, RtoEvent,
-    SenderContext,
+    AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, LostSegment, RateSample, RestartEvent,
+    RtoEvent, SenderContext,
 };
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 use std::cmp::Reverse;
@@ -50,6 +50,7 @@ struct Sent {
     sacked: bool,
     lost: bool,
     retransmitted: bool,
+    app_limited: bool,
 }
 
 #[derive(Clone, Default)]
@@ -74,6 +75,10 @@ pub struct Flow {
     acks: BTreeMap<u64, AckInfo>,
     ack_timer: u64,
     // The sender, in segments.
+    /// What the application has written.
+    written: u64,
+    /// What is sent until so much is delivered counts as limited by the application. 0: nothing does.
+    app_limited: u64,
     sent: BTreeMap<u64, Sent>,
     next: u64,
     una: u64,
@@ -113,7 +118,14 @@ struct Prr {
 }
 
 impl Flow {
+    /// The application always has more to send.
     pub fn new(path: Path, params: &CongestionParams) -> Flow {
+        let mut flow = Flow::idle(path, params);
+        flow.write(u64::MAX);
+        flow
+    }
+    /// The application has written nothing.
+    pub fn idle(path: Path, params: &CongestionParams) -> Flow {
         let sender =
             SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1, ..Default::default() };
         let mut flow = Flow {
@@ -130,6 +142,8 @@ impl Flow {
             pending: Vec::new(),
             acks: BTreeMap::new(),
             ack_timer: 0,
+            written: 0,
+            app_limited: 0,
             sent: BTreeMap::new(),
             next: 0,
             una: 0,
@@ -159,8 +173,22 @@ impl Flow {
             last_queue_change: Time::ZERO,
         };
         flow.control.on_established(Time::ZERO, path.rtt);
-        flow.send();
         flow
+    }
+    /// The application writes so many segments.
+    pub fn write(&mut self, segments: u64) {
+        self.written = self.written.saturating_add(segments);
+        self.send();
+    }
+    /// All that the application wrote was sent.
+    #[allow(dead_code)]
+    pub fn has_sent_all(&self) -> bool {
+        self.next >= self.written
+    }
+    /// All that the application wrote is acknowledged.
+    #[allow(dead_code)]
+    pub fn is_done(&self) -> bool {
+        self.una >= self.written
     }
 
     pub fn cwnd(&self) -> u64 {
@@ -321,6 +349,9 @@ impl Flow {
             }
         }
         self.delivered += newly;
+        if self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
         if newly > 0 {
             self.delivered_at = self.now;
         }
@@ -347,6 +378,11 @@ impl Flow {
     #[allow(dead_code)]
     pub fn set_rate(&mut self, rate: Rate) {
         self.path.rate = rate;
+    }
+    /// The round-trip time without a queue from now on.
+    #[allow(dead_code)]
+    pub fn set_rtt(&mut self, rtt: Dur) {
+        self.path.rtt = rtt;
     }
 
     fn event(&self, n: AckNumbers, rtt: Option<Dur>, rate: Option<RateSample>) -> AckEvent {
@@ -408,6 +444,7 @@ impl Flow {
             event.lost = Bytes::new((self.total_lost - sent.lost_then) * MSS);
             event.prior_delivered = sent.delivered * MSS;
             event.total_delivered = self.delivered * MSS;
+            event.app_limited = sent.app_limited;
             self.control.on_segment_lost(&event);
         }
     }
@@ -426,6 +463,7 @@ impl Flow {
         sample.total_lost = self.total_lost * MSS;
         sample.tx_in_flight = Bytes::new(sent.tx_in_flight * MSS);
         sample.delivered_ce = Bytes::new(ce * MSS);
+        sample.app_limited = sent.app_limited;
         Some(sample)
     }
 
@@ -500,6 +538,10 @@ impl Flow {
 
     fn send(&mut self) {
         while self.in_flight < self.cwnd() {
+            if self.next >= self.written && !self.sent.values().any(|s| s.lost && !s.sacked) {
+                self.app_limited = (self.delivered + self.in_flight).max(1);
+                break;
+            }
             if self.control.pacing_rate().is_some() && self.next_departure > self.now {
                 if !self.pace_armed {
                     self.pace_armed = true;
@@ -527,6 +569,12 @@ impl Flow {
         let seq = lost.unwrap_or(self.next);
         self.next = self.next.max(seq + 1);
         if self.in_flight == 0 {
+            if self.order > 0 {
+                let mut event = RestartEvent::at(self.now);
+                event.idle = self.now.since(self.delivered_at);
+                (event.rto, event.app_limited) = (self.srtt + Dur::from_ms(200), self.app_limited > 0);
+                self.control.on_restart(&event);
+            }
             self.first_sent = self.now;
             self.delivered_at = self.now;
         }
@@ -542,6 +590,7 @@ impl Flow {
             sacked: false,
             lost: false,
             retransmitted: lost.is_some(),
+            app_limited: self.app_limited > 0,
         };
         self.first_sent = self.now;
         self.sent.insert(seq, sent);

@@ -167,7 +167,7 @@ view! {
 }
 
 view! {
-    /// The first transmission after an idle time.
+    /// A transmission while nothing is outstanding.
     #[pyclass(frozen, module = "haltere._core")]
     RestartEvent(core::RestartEvent): ev => {
         /// Now, in nanoseconds.
@@ -176,6 +176,8 @@ view! {
         idle: u64 = ev.idle.as_ns();
         /// The current retransmission timeout in nanoseconds.
         rto: u64 = ev.rto.as_ns();
+        /// The application had nothing more to send. False: the pace is below a segment a round trip.
+        app_limited: bool = ev.app_limited;
     }
 }
 

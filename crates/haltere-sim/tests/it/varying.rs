@@ -94,3 +94,29 @@ fn a_delay_that_changes_shows_in_the_round_trip_and_lets_none_overtake() {
     assert!(rtts(0, 19).iter().all(|ms| (ms - (30.0 + 2.0 * wire)).abs() < 0.001), "{:?}", &rtts(0, 1));
     assert!(rtts(21, 39).iter().all(|ms| (ms - (80.0 + 2.0 * wire)).abs() < 0.001), "{:?}", &rtts(21, 22));
 }
+
+/// A short queue at 100 kbit/s leaves BBR less than a segment a round trip. That is no idle time: if it were taken for
+/// one, BBR would pace at its estimate instead of probing, and stay at 0.2 Mbit/s.
+#[test]
+fn bbr_finds_a_rate_that_rises_a_hundredfold() {
+    let text = r#"
+        duration = "60s"
+        [topology.dumbbell]
+        pairs = 1
+        access = { rate = "15Mbit", delay = "1ms" }
+        bottleneck = { delay = "30ms", queue = { kind = "drop_tail", limit = "7600B" }, schedule = [
+          { at = "0s", rate = "100kbit" }, { at = "15s", rate = "10Mbit" },
+        ] }
+        [[traffic]]
+        kind = "bulk"
+        bytes = "10MiB"
+        jitter = "1ms"
+        congestion = CONTROL
+    "#;
+    let controls = ["kind = \"bbr3\"", "kind = \"bbr3\", variant = \"draft\"", "kind = \"bbr\""];
+    for (control, seed) in controls.into_iter().flat_map(|control| (1..=6).map(move |seed| (control, seed))) {
+        let text = text.replace("CONTROL", &format!("{{ {control} }}"));
+        let plan = Scenario::parse(&text, "").expect("an experiment").plan(seed).expect("a plan");
+        assert!(go(&plan).flows[0].completed.is_some(), "{control}, seed {seed}");
+    }
+}

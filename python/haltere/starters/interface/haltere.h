@@ -111,11 +111,12 @@ struct spurious {
     i64 now; /* Now. Unit: ns. */
 };
 
-/* on_restart: The first transmission after an idle time, before it is sent. */
+/* on_restart: A transmission while nothing is outstanding, before it is sent: after an idle time, or with a pace below a segment a round trip. */
 struct restart {
     i64 now; /* Now. Unit: ns. */
     i64 idle; /* How long nothing was in flight. Unit: ns. */
     i64 rto; /* The current retransmission timeout. Unit: ns. */
+    i64 app_limited; /* The application had nothing more to send. Unit: 0/1. */
 };
 
 /* on_flight_start: A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost. */

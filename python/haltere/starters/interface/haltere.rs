@@ -190,7 +190,7 @@ event! {
 }
 
 event! {
-    /// `on_restart`: The first transmission after an idle time, before it is sent.
+    /// `on_restart`: A transmission while nothing is outstanding, before it is sent: after an idle time, or with a pace below a segment a round trip.
     Restart {
         /// Now. Unit: ns.
         now,
@@ -198,6 +198,8 @@ event! {
         idle,
         /// The current retransmission timeout. Unit: ns.
         rto,
+        /// The application had nothing more to send. Unit: 0/1.
+        app_limited,
     }
 }
 

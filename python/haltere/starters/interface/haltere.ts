@@ -162,7 +162,7 @@ export class Spurious {
   now: i64;
 }
 
-/** `on_restart`: The first transmission after an idle time, before it is sent. */
+/** `on_restart`: A transmission while nothing is outstanding, before it is sent: after an idle time, or with a pace below a segment a round trip. */
 @unmanaged
 export class Restart {
   /** Now. Unit: ns. */
@@ -171,6 +171,8 @@ export class Restart {
   idle: i64;
   /** The current retransmission timeout. Unit: ns. */
   rto: i64;
+  /** The application had nothing more to send. Unit: 0/1. */
+  app_limited: i64;
 }
 
 /** `on_flight_start`: A transmission while nothing is in flight, before it is sent: after an idle time, or when all that is outstanding was lost. */

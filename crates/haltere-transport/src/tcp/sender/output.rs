@@ -174,6 +174,7 @@ impl Sender {
         let mut ev = RestartEvent::at(now);
         ev.idle = now.since(self.output.last_sent);
         ev.rto = if self.restarts_after_idle { self.rtt.rto() } else { Dur::MAX };
+        ev.app_limited = self.delivery.is_app_limited();
         self.control.on_restart(&ev);
         self.refresh_cwnd();
     }

@@ -92,7 +92,6 @@ impl Delivery {
     pub(crate) fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited = Some(NonZeroU64::new(self.delivered + in_flight).unwrap_or(NonZeroU64::MIN));
     }
-    #[cfg(test)]
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited.is_some()
     }
