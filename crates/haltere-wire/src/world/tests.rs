@@ -242,7 +242,10 @@ fn calibration_measures_this_machine() {
     }
     let plan = dumbbell(FQ_CODEL, vec![(0, 4, bulk("cubic", None))], 1);
     let topology = Topology::build(&hosts(&plan).unwrap()).unwrap();
+    let with_offloads = calibration::measure(&plan, &topology, &Control { gso: true, ..quick() }).unwrap();
+    assert_eq!(with_offloads.cpu, None, "its load is of single packets");
     let calibration = calibration::measure(&plan, &topology, &quick()).unwrap();
+    assert!(calibration.cpu.is_some_and(|cpu| cpu > 0.0));
     match calibration.check() {
         Ok(()) => {
             let (name, want, got) = calibration.link.clone().unwrap();
@@ -268,7 +271,7 @@ fn a_calibration_out_of_bounds_is_refused_with_the_reason() {
         lost: 0,
         unqueued: 0,
         offloaded: 0,
-        cpu: 0.2,
+        cpu: Some(0.2),
     };
     good.check().unwrap();
     let slow = calibration::Calibration {
@@ -287,7 +290,7 @@ fn a_calibration_out_of_bounds_is_refused_with_the_reason() {
         calibration::Calibration { lost: 1, ..good.clone() },
         calibration::Calibration { unqueued: 3, ..good.clone() },
         calibration::Calibration { offloaded: 1, ..good.clone() },
-        calibration::Calibration { cpu: 0.95, ..good },
+        calibration::Calibration { cpu: Some(0.95), ..good },
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }
