@@ -49,6 +49,8 @@ pub(crate) fn make_room<T>(capacity: usize) {
         // SAFETY: only pages that hold nothing are changed.
         unsafe { libc::malloc_trim(0) };
     }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = capacity;
 }
 
 #[cfg(test)]
