@@ -79,6 +79,8 @@ pub struct Monotonic {
 
 /// The timer's mark among the events; the others have their place in the list.
 const TIMER: u64 = u64::MAX;
+/// To set the timer, to sleep and to wake up takes about as long: nobody sleeps less.
+const SLEEP_COST: Dur = Dur::from_us(10);
 /// After so many calls a caller that never sleeps gets the events of its descriptors.
 const SPINS: u32 = 64;
 
@@ -160,7 +162,7 @@ impl Clock for Monotonic {
     }
     fn sleep(&mut self, until: Option<Time>, wake: &[BorrowedFd<'_>]) -> io::Result<u64> {
         let wait = until.map(|at| at.since(self.now()));
-        let wait = wait.is_none_or(|left| left > self.spin);
+        let wait = wait.is_none_or(|left| left > self.spin.max(SLEEP_COST));
         self.spun = if wait { 0 } else { self.spun + 1 };
         if !wait && self.spun < SPINS {
             return Ok(0);

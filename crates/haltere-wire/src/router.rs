@@ -1,7 +1,7 @@
 //! The loop that joins ports, fabric and clock.
 //!
 //! One turn: what is due happens, what is due out is sent, what has come in is taken, and then the loop
-//! sleeps until the next deadline or the next frame. It never waits in a busy loop, unless its clock was set to spin.
+//! sleeps until the next deadline or the next frame. It waits in a busy loop for 10 us at most, unless its clock was set to spin.
 
 use crate::clock::{Clock, thread_cpu};
 use crate::error::{Doing, WireError};
