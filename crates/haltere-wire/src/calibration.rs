@@ -117,6 +117,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
     let path = path(plan, flow.from, flow.to);
     let back = self::path(plan, flow.to, flow.from);
     let slowest = path.iter().filter_map(|&l| plan.links[l].rate.map(|r| (r, l))).min();
+    let judged = |outcome: &Outcome| (!control.gso).then(|| outcome.router.cpu_share());
     let idle = run_in(&idle_plan(plan, flow), topology, control)?;
     let mut rtts: Vec<u64> = idle.record.pings.iter().map(|p| p.rtt.as_ns()).collect();
     rtts.sort_unstable();
@@ -131,7 +132,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
         lost: idle.record.flows[0].packets_sent - idle.record.flows[0].packets_received,
         unqueued: outside(&idle),
         offloaded: offloaded(&idle),
-        cpu: (!control.gso).then(|| idle.router.cpu_share()),
+        cpu: judged(&idle),
     };
     if let Some((rate, link)) = slowest {
         let loaded = run_in(&loaded_plan(plan, flow, rate), topology, control)?;
@@ -142,7 +143,7 @@ fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calib
         result.link = Some((plan.links[link].name.clone(), rate, Rate::of(Bytes::new(packets * packet), window)));
         result.unqueued += outside(&loaded);
         result.offloaded += offloaded(&loaded);
-        result.cpu = (!control.gso).then(|| loaded.router.cpu_share());
+        result.cpu = judged(&loaded);
     }
     Ok(result)
 }

@@ -129,6 +129,14 @@ fn each_variant(test: impl Fn(&str)) {
 fn default_case(variant: &str) -> Case {
     Case::new(variant, 10_000, 4_000, 2.0)
 }
+/// After a transfer of a MiB that knows the path.
+fn driven_out_of_startup(variant: &str) -> Case {
+    let mut case = Case::idle(variant, 10_000, 4_000, 2.0);
+    case.sends(MIB, 15);
+    case.is_out_of_startup();
+    case.knows_the_bandwidth(0.02);
+    case
+}
 
 #[test]
 fn normal_startup() {
@@ -230,8 +238,7 @@ fn bandwidth_increase() {
 #[test]
 fn loss_only_congestion_event() {
     each_variant(|variant| {
-        let mut c = Case::idle(variant, 10_000, 4_000, 2.0);
-        c.sends(MIB, 15);
+        let mut c = driven_out_of_startup(variant);
         c.bursts(20);
         c.flow.write(MIB);
         c.knows_the_bandwidth(0.01);
@@ -244,10 +251,7 @@ fn loss_only_congestion_event() {
 #[test]
 fn application_limited_bursts() {
     each_variant(|variant| {
-        let mut c = Case::idle(variant, 10_000, 4_000, 2.0);
-        c.sends(MIB, 15);
-        c.is_out_of_startup();
-        c.knows_the_bandwidth(0.02);
+        let mut c = driven_out_of_startup(variant);
         c.bursts(20);
         c.knows_the_bandwidth(0.01);
     });
@@ -267,8 +271,7 @@ fn application_limited_bursts_without_prior() {
 #[test]
 fn probe_rtt_after_quiescence_immediately_exits() {
     each_variant(|variant| {
-        let mut c = Case::idle(variant, 10_000, 4_000, 2.0);
-        c.sends(MIB, 15);
+        let mut c = driven_out_of_startup(variant);
         c.trickles(15, |flow| flow.probe("state") == PROBE_RTT);
         c.until(15, |flow| flow.is_done() && flow.probe("state") == PROBE_RTT);
         c.flow.run_until(c.flow.now + Dur::from_secs(5));
@@ -282,8 +285,7 @@ fn probe_rtt_after_quiescence_immediately_exits() {
 #[test]
 fn probe_bw_after_quiescence_postpones_probe_rtt() {
     each_variant(|variant| {
-        let mut c = Case::idle(variant, 10_000, 4_000, 2.0);
-        c.sends(MIB, 15);
+        let mut c = driven_out_of_startup(variant);
         c.trickles(5, |flow| flow.probe("state") == REFILL);
         c.until(5, Flow::is_done);
         c.flow.run_until(c.flow.now + Dur::from_secs(15));
@@ -299,8 +301,7 @@ fn probe_bw_after_quiescence_postpones_probe_rtt() {
 #[test]
 fn in_flight_aware_gain_cycling() {
     each_variant(|variant| {
-        let mut c = Case::idle(variant, 10_000, 4_000, 2.0);
-        c.sends(MIB, 15);
+        let mut c = driven_out_of_startup(variant);
         c.trickles(5, |flow| flow.probe("state") == REFILL);
         c.until(5, Flow::is_done);
         for _ in 0..2 {
