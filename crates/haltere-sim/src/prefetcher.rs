@@ -68,9 +68,12 @@ impl Default for Prefetcher {
 }
 
 impl Prefetcher {
-    /// One step, just before an event is carried out.
+    /// One step, just before the event for `target` is carried out.
     #[inline(never)]
-    pub fn step(&mut self, fabric: &mut Fabric, flows: &[AnyFlow], spawned: &SpawnedFlows) {
+    pub fn step(&mut self, target: Target, fabric: &mut Fabric, flows: &[AnyFlow], spawned: &SpawnedFlows) {
+        if target.kind() == Kind::Link {
+            fabric.pool.flights.fetch_third(fabric.links[target.index()].flight());
+        }
         let tcp = |endpoint: u32| tcp_of(endpoint, flows, spawned);
         if let Some(tcp) = tcp(self.parts) {
             tcp.fetch_record(self.parts as usize % 2);

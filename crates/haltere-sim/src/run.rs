@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
         debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
         self.fabric.now = now;
         if self.fabric.events.len() > self.prefetcher.min_pending {
-            self.prefetcher.step(&mut self.fabric, &self.flows, &self.spawned);
+            self.prefetcher.step(target, &mut self.fabric, &self.flows, &self.spawned);
         }
         self.handle(target);
         self.events += 1;

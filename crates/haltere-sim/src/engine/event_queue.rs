@@ -1,27 +1,33 @@
 //! The pending events in order of time.
 //! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel.
 //! Deviations: the width of a bucket follows the run. A bucket is sorted when the clock reaches it. Events beyond the
-//! wheel are in a heap.
+//! wheel are in [spans](spans) of half its length, and those beyond these in a heap.
 //! Model: the smallest (time, sequence number) comes first, so events of one instant keep the order in which they were
 //! pushed. The width of a bucket is a power of two of nanoseconds, about the mean time between events. There are at
-//! least four buckets for each pending event. By Little's law the wheel then reaches four times as far as the mean
-//! event lies in the future. If many events lie further in the future, there are up to 32 buckets for each. Width and
-//! number are adjusted every [`REVIEW`] events. They change the cost only, never the order.
+//! least four buckets for each pending event, but at most 4096, which stay in the cache. By Little's law the wheel then
+//! reaches up to four times as far as the mean event lies in the future. If many events lie further in the future, there
+//! are up to 32 buckets for each. Width and number are adjusted every [`REVIEW`] events. They change the cost only,
+//! never the order.
 //!
 //! ```text
-//!   current: the bucket at `tick`, sorted, latest first    far: a heap of what is further than the wheel reaches
+//!   current: the bucket at `tick`, sorted, latest first
 //!   wheel:   | | |x| |xx| | |x|          each bucket a list through `nodes`; `occupied` has a bit for each
+//!            it holds what is due in the span of the clock and in the next one
+//!   later:   |xxxx|xx| |xxx| | |         the spans after these      far: a heap of what is still later
 //! ```
-//! Units: time ns. Cost: O(1) an event while the rate of events is steady; 24 bytes a pending event and 4 a bucket.
+//! Units: time ns. Cost: O(1) an event while the rate of events is steady; 24 bytes an event in the wheel and 16
+//! elsewhere, and 4 a bucket.
 //! Known problems: the sequence number has 32 bits and overflows once in 4.3e9 events. Of two events at one instant
 //! that were pushed before and after the overflow, the later one comes first. The order is still the same in every run.
 
 mod heap;
+mod spans;
 
 use crate::engine::event::Target;
 use crate::engine::prefetch::fetch;
 use haltere_units::Time;
 use heap::{Heap, Key};
+use spans::{SPANS, Spans};
 
 #[inline]
 const fn key(time: u64, seq: u32, target: u32) -> Key {
@@ -36,7 +42,7 @@ const fn time_of(key: Key) -> u64 {
 /// Events between two adjustments of the width and the number of buckets.
 const REVIEW: u32 = 4096;
 /// The least and the most buckets, as powers of two.
-const BUCKETS: (u32, u32) = (8, 18);
+const BUCKETS: (u32, u32) = (8, 12);
 /// The least and the most buckets for each pending event, as powers of two.
 const REACH: (u32, u32) = (2, 5);
 /// Prefetching is at most so many buckets ahead of the clock. The wheel has more buckets.
@@ -64,6 +70,12 @@ pub struct EventQueue {
     prefetched: u64,
     /// A bucket is 1 << shift nanoseconds wide.
     shift: u32,
+    /// A span is 1 << half buckets, half of the wheel.
+    half: u32,
+    /// The first bucket after the span of the clock.
+    turn_at: u64,
+    /// The first bucket after the next span. The wheel holds all events before it.
+    end: u64,
     /// The first node of each bucket.
     heads: Vec<u32>,
     /// A bit for each bucket that holds something.
@@ -71,8 +83,11 @@ pub struct EventQueue {
     nodes: Vec<Node>,
     /// The first node not in use.
     spare: u32,
-    /// All events: those in `current`, in the buckets and in `far`.
+    /// All events: those in `current`, in the buckets, in `later` and in `far`.
     pending: usize,
+    /// From `end` on.
+    later: Spans,
+    /// Beyond the last span.
     far: Heap,
     /// The time of its first event.
     far_at: u64,
@@ -95,11 +110,15 @@ impl Default for EventQueue {
             tick: 0,
             prefetched: 0,
             shift: 10,
+            half: BUCKETS.0 - 1,
+            turn_at: 1 << (BUCKETS.0 - 1),
+            end: 1 << BUCKETS.0,
             heads: vec![NIL; 1 << BUCKETS.0],
             occupied: vec![0; (1 << BUCKETS.0) / 64],
             nodes: Vec::new(),
             spare: NIL,
             pending: 0,
+            later: Spans::default(),
             far: Heap::default(),
             far_at: u64::MAX,
             seq: 0,
@@ -186,9 +205,9 @@ impl EventQueue {
         }
         node.next = self.spare;
         self.spare = at;
-        self.tick = tick;
         self.heads[bucket] = NIL;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        self.set_tick(tick);
         self.popped(time);
         Some((Time::from_ns(time), Target(target)))
     }
@@ -234,11 +253,11 @@ impl EventQueue {
     }
     #[inline(always)]
     fn insert(&mut self, time: u64, seq: u32, target: u32) {
-        let ahead = (time >> self.shift).saturating_sub(self.tick);
-        if ahead == 0 || ahead >= self.heads.len() as u64 {
-            return self.insert_elsewhere(key(time, seq, target), ahead);
+        let tick = time >> self.shift;
+        if tick <= self.tick || tick >= self.end {
+            return self.insert_elsewhere(key(time, seq, target), tick);
         }
-        let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
+        let bucket = tick as usize & (self.heads.len() - 1);
         let head = &mut self.heads[bucket];
         let at = self.spare;
         match self.nodes.get_mut(at as usize) {
@@ -256,32 +275,62 @@ impl EventQueue {
     }
     /// An event in the bucket that the clock has reached, or beyond the wheel.
     #[inline(never)]
-    fn insert_elsewhere(&mut self, entry: Key, ahead: u64) {
-        if ahead == 0 {
+    fn insert_elsewhere(&mut self, entry: Key, tick: u64) {
+        if tick <= self.tick {
             let at = self.current.iter().rposition(|e| *e > entry).map_or(0, |i| i + 1);
-            self.current.insert(at, entry);
+            return self.current.insert(at, entry);
+        }
+        self.beyond += 1;
+        let span = tick >> self.half;
+        if span <= (self.tick >> self.half) + SPANS {
+            self.later.push(span, entry);
         } else {
             self.far.push(entry);
-            self.beyond += 1;
             self.far_at = self.far_at.min(time_of(entry));
         }
     }
-    /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the wheel if that
+    fn insert_entry(&mut self, entry: Key) {
+        self.insert(time_of(entry), (entry >> 32) as u32, entry as u32);
+    }
+    #[inline(always)]
+    fn set_tick(&mut self, tick: u64) {
+        self.tick = tick;
+        if tick >= self.turn_at {
+            self.turn();
+        }
+    }
+    /// The clock has reached another span: the wheel takes the events of the one after it.
+    #[inline(never)]
+    fn turn(&mut self) {
+        let span = self.tick >> self.half;
+        let first = self.end >> self.half;
+        (self.turn_at, self.end) = ((span + 1) << self.half, (span + 2) << self.half);
+        let beyond = self.beyond; // these were counted before
+        for span in first..(span + 2).min(first + SPANS) {
+            while let Some(block) = self.later.take(span) {
+                block.entries().iter().for_each(|&entry| self.insert_entry(entry));
+            }
+        }
+        self.beyond = beyond;
+    }
+    /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the spans if that
     /// is earlier.
     #[inline]
     fn advance(&mut self, next: u64) {
         let far = self.far_at >> self.shift;
         if next <= far && next != u64::MAX {
-            self.tick = next;
             self.load(next as usize & (self.heads.len() - 1));
+            self.set_tick(next);
         } else if self.far_at != u64::MAX {
-            self.tick = self.tick.max(far);
+            self.set_tick(self.tick.max(far));
         }
     }
-    /// The number of the next bucket that holds something.
+    /// The number of the next bucket that holds something, if that is not known to be later than the first event beyond
+    /// the spans.
     #[inline]
-    fn next_bucket(&self) -> u64 {
-        if self.pending == self.far.len() {
+    fn next_bucket(&mut self) -> u64 {
+        let beyond = self.far.len() + self.later.len();
+        if self.pending == beyond && !self.turn_to_later() {
             return u64::MAX; // `current` is empty
         }
         let mask = self.heads.len() - 1;
@@ -297,6 +346,18 @@ impl EventQueue {
             bits = self.occupied[word];
         }
         unreachable!("{} events are pending, but no bucket is occupied", self.pending)
+    }
+    /// The wheel is empty. Moves the clock to just before the first span that holds something, if there is one and
+    /// nothing beyond the spans comes before it.
+    #[cold]
+    fn turn_to_later(&mut self) -> bool {
+        let Some(span) = self.later.first(self.end >> self.half) else { return false };
+        let before = (span << self.half) - 1;
+        if self.far_at >> self.shift <= before {
+            return false;
+        }
+        self.set_tick(before);
+        true
     }
     /// Takes a bucket into `current`.
     #[inline]
@@ -335,7 +396,7 @@ impl EventQueue {
         if shift.abs_diff(self.shift) < 2 && buckets <= now_buckets && buckets + 3 > now_buckets {
             return;
         }
-        let mut all: Vec<Key> = self.current.drain(..).chain(self.far.drain()).collect();
+        let mut all: Vec<Key> = self.current.drain(..).chain(self.later.drain()).chain(self.far.drain()).collect();
         for &head in &self.heads {
             let mut at = head;
             while at != NIL {
@@ -351,9 +412,12 @@ impl EventQueue {
         self.occupied.resize((1 << buckets) / 64, 0);
         self.nodes.clear();
         self.spare = NIL;
-        (self.shift, self.tick, self.prefetched) = (shift, now >> shift, 0);
+        (self.shift, self.half, self.prefetched) = (shift, buckets - 1, 0);
+        self.tick = now >> shift;
+        let span = self.tick >> self.half;
+        (self.turn_at, self.end) = ((span + 1) << self.half, (span + 2) << self.half);
         for entry in all {
-            self.insert(time_of(entry), (entry >> 32) as u32, entry as u32);
+            self.insert_entry(entry);
         }
         self.beyond = 0; // those put back were counted before
     }
@@ -405,7 +469,7 @@ mod tests {
         }
         /// The same order as the standard library's heap of (time, sequence number), whatever the mixture of steps.
         #[test]
-        fn order_equals_a_binary_heap(steps in prop::collection::vec((any::<bool>(), 0u64..5_000_000, 0u32..40), 1..4000)) {
+        fn order_equals_a_binary_heap(steps in prop::collection::vec((any::<bool>(), 0u64..5_000_000, 0u32..40), 1..12_000)) {
             let mut queue = EventQueue::new();
             let mut model = BinaryHeap::new();
             let mut now = 0;
@@ -431,7 +495,7 @@ mod tests {
     /// All sequences of six steps: a push so far ahead, a pop, or a pop of what is due by a limit.
     #[test]
     fn order_equals_a_binary_heap_in_every_short_history() {
-        const AHEAD: [u64; 5] = [0, 1, 4096, 1 << 20, 1 << 40];
+        const AHEAD: [u64; 6] = [0, 1, 4096, 1 << 20, 1 << 27, 1 << 40];
         const LIMITS: [u64; 2] = [u64::MAX, 4096];
         const STEPS: usize = AHEAD.len() + LIMITS.len();
         for history in 0..STEPS.pow(6) {

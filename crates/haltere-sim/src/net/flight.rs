@@ -139,12 +139,23 @@ impl<P: Copy> Flights<P> {
         }
         flight.len += 1;
     }
-    /// Prefetches the head of that flight and returns its place, or [`NONE`] if the flight is empty.
+    /// Prefetches the first two packets of that flight. Returns the place of its head, or [`NONE`] if it is empty.
     #[inline(always)]
     pub fn fetch_first(&self, flight: &Flight) -> u32 {
         let place = if flight.len > 0 { flight.head } else { NONE };
         self.fetch_place(place);
+        self.fetch_place(self.after(place));
         place
+    }
+    /// Prefetches the third packet of that flight. The delivery of the head reads when the second is due.
+    #[inline(always)]
+    pub fn fetch_third(&self, flight: &Flight) {
+        self.fetch_place(self.after(self.after(flight.head)));
+    }
+    /// The place after that one, or [`NONE`].
+    #[inline(always)]
+    fn after(&self, place: u32) -> u32 {
+        self.next.get(place as usize).copied().unwrap_or(NONE)
     }
     #[inline(always)]
     pub fn fetch_place(&self, place: u32) {
