@@ -76,7 +76,7 @@ impl Prefetcher {
         }
         let tcp = |endpoint: u32| tcp_of(endpoint, flows, spawned);
         if let Some(tcp) = tcp(self.parts) {
-            tcp.fetch_record(self.parts as usize % 2);
+            tcp.fetch_record(self.parts as usize % 2, fabric);
         }
         if let Some(tcp) = tcp(self.end) {
             tcp.fetch_parts(self.end as usize % 2, fabric);
@@ -93,7 +93,7 @@ impl Prefetcher {
                 self.flow = endpoint;
             }
             Some(&link) => {
-                fabric.fetch_link(link);
+                fabric.fetch_link::<2>(link);
                 if fabric.links[link as usize].sends_ahead() {
                     fetch_next_links(point, &fabric.links[link as usize], fabric);
                 }
@@ -116,7 +116,7 @@ impl Prefetcher {
         self.event = None;
         if let Some(target) = fabric.events.target_at(self.queued) {
             match target.kind() {
-                Kind::Link => fabric.fetch_link(target.index() as u32),
+                Kind::Link => fabric.fetch_link::<2>(target.index() as u32),
                 Kind::Delivery => fabric.pool.flights.fetch_place(target.index() as u32),
                 Kind::Timer => fetch_flow(target.index() as u32, flows, spawned),
                 Kind::App | Kind::Start | Kind::Stop | Kind::Record => {}
@@ -132,7 +132,7 @@ impl Prefetcher {
 #[inline(always)]
 fn fetch_next_links(point: u32, first: &SimLink, fabric: &Fabric) {
     let fetch_next = |point: u32| match fabric.paths.get(point as usize) {
-        Some(&link) if link != DELIVER => fabric.fetch_link(link),
+        Some(&link) if link != DELIVER => fabric.fetch_link::<2>(link),
         _ => {}
     };
     if first.waiting() == 0 {

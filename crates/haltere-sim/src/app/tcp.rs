@@ -118,13 +118,17 @@ impl Tcp {
         let end = &self.ends[side];
         end.socket.prefetch_lines(PrefetchStage::Parts, fetch);
         if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
-            fabric.fetch_link(link);
+            fabric.fetch_link::<3>(link);
         }
     }
-    /// Asks for the record of its oldest segment.
+    /// Asks for the record of its oldest segment, and for the queue of the link into which it sends.
     #[inline(always)]
-    pub fn fetch_record(&self, side: usize) {
-        self.ends[side].socket.prefetch_lines(PrefetchStage::OldestRecord, fetch);
+    pub fn fetch_record(&self, side: usize, fabric: &Fabric) {
+        let end = &self.ends[side];
+        end.socket.prefetch_lines(PrefetchStage::OldestRecord, fetch);
+        if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
+            fabric.links[link as usize].fetch_places();
+        }
     }
     /// The server reads what is there, and closes when the client has.
     #[inline]

@@ -111,12 +111,11 @@ impl Fabric {
             Next::Delivery(at, place) => self.events.push_inlined(at, Target::new(Kind::Delivery, place)),
         }
     }
-    /// Prefetches the two lines of a link that a packet touches.
+    /// Prefetches so many lines of a link. A packet that finds the line free touches two, one that waits three.
     #[inline(always)]
-    pub fn fetch_link(&self, id: u32) {
+    pub fn fetch_link<const LINES: usize>(&self, id: u32) {
         let link: *const u8 = self.links.as_ptr().wrapping_add(id as usize).cast();
-        fetch(link);
-        fetch(link.wrapping_add(LINE));
+        (0..LINES).for_each(|line| fetch(link.wrapping_add(line * LINE)));
     }
     /// The event of a link is due. Returns the place of the packet that it delivers, if any.
     #[inline(always)]

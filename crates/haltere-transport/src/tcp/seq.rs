@@ -54,6 +54,12 @@ impl Sub for Offset {
     }
 }
 
+/// An offset modulo 2^32.
+#[inline]
+pub(crate) fn low(offset: Offset) -> u32 {
+    offset.0 as u32
+}
+
 /// The offsets from `start` to the one before `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Span {

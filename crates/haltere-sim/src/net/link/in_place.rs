@@ -6,6 +6,7 @@
 //! has a device ring or a limit that varies wait in the discipline.
 
 use super::{Apart, SimLink};
+use crate::engine::prefetch::fetch_all;
 use crate::net::flight::Flights;
 use crate::net::packet::{Packet, Pool};
 use haltere_queue::{Admission, Backlog, Pkt, Qdisc, Queue};
@@ -46,6 +47,13 @@ impl Places {
 }
 
 impl SimLink {
+    /// Prefetches the list of the packets that wait in their places.
+    #[inline(always)]
+    pub fn fetch_places(&self) {
+        if let Some(apart) = self.apart.as_deref() {
+            fetch_all(apart);
+        }
+    }
     #[inline(always)]
     fn places(&self) -> Option<&Places> {
         match self.apart.as_deref() {

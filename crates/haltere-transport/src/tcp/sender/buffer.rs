@@ -11,10 +11,10 @@
 //! instant: what a second one frees goes into the same write. An endless application always waits for room.
 //! Units: stream offsets, bytes. Cost: O(1), a write O(pushes). Known problems: none.
 
+use super::pushes::Pushes;
 use super::send_memory::SendMemory;
 use crate::tcp::params::TcpParams;
 use crate::tcp::seq::{Offset, StreamEnd};
-use alloc::collections::VecDeque;
 use haltere_units::Time;
 
 /// What an application writes at a time if it has more (iperf3's default).
@@ -55,8 +55,7 @@ pub(crate) struct SendBuffer {
     fin: StreamEnd,
     mss: u64,
     memory: SendMemory,
-    /// Ends of the segments not yet sent that are to be pushed, in order, modulo 2^32: a buffer has at most 1 GiB.
-    pushes: VecDeque<u32>,
+    pushes: Pushes,
     /// The last of these that there was (Linux's `pushed_seq`).
     pushed: Offset,
     /// The offset after the last small segment sent (Minshall).
@@ -71,11 +70,6 @@ pub(crate) struct SendBuffer {
     woken: (Time, Offset),
 }
 
-/// An offset modulo 2^32.
-fn low(offset: Offset) -> u32 {
-    offset.get() as u32
-}
-
 impl SendBuffer {
     /// `windows`: the congestion windows for which there is to be room.
     pub(crate) fn new(p: &TcpParams, mss: u64, windows: u8) -> SendBuffer {
@@ -86,7 +80,7 @@ impl SendBuffer {
             fin: StreamEnd::UNKNOWN,
             mss,
             memory: SendMemory::new(p, mss, windows),
-            pushes: VecDeque::new(),
+            pushes: Pushes::new(),
             pushed: Offset::FIRST,
             small_end: Offset::SYN,
             nagle: p.nagle,
@@ -192,7 +186,7 @@ impl SendBuffer {
     }
     /// The push of what was written last is taken back. False if it has left.
     fn take_back_push(&mut self) -> bool {
-        self.pushes.back() == Some(&low(self.write_end)) && self.pushes.pop_back().is_some()
+        self.pushes.take_back(self.write_end)
     }
 
     /// The application adds to the stream, by writes of which each ends with a push.
@@ -223,7 +217,7 @@ impl SendBuffer {
         self.push(self.write_end);
     }
     fn push(&mut self, end: Offset) {
-        self.pushes.push_back(low(end));
+        self.pushes.add(end);
         self.pushed = end;
     }
     /// A FIN follows what was written, or, of an endless stream, what was sent.
@@ -289,12 +283,7 @@ impl SendBuffer {
         if u64::from(len) < self.mss && len > 0 {
             self.small_end = self.nxt;
         }
-        let mut pushed = false;
-        while self.pushes.front().is_some_and(|&end| low(self.nxt).wrapping_sub(end).cast_signed() >= 0) {
-            self.pushes.pop_front();
-            pushed = true;
-        }
-        pushed
+        self.pushes.sent(self.nxt)
     }
 
     /// Length of the next new segment that fits `room` and the peer's window, and whether it carries the FIN. `idle`:
@@ -319,7 +308,7 @@ impl SendBuffer {
     }
     /// Bytes of its heap.
     pub(crate) fn heap(&self) -> usize {
-        self.pushes.capacity() * size_of::<u32>()
+        self.pushes.heap()
     }
     /// True if all of the next segment lies within the peer's window.
     pub(crate) fn next_fits(&self, window_end: Offset) -> bool {

@@ -18,6 +18,7 @@ pub(crate) mod outgoing;
 mod output;
 mod pacing;
 pub(crate) mod prr;
+mod pushes;
 mod rack;
 mod rate_sample;
 mod recovery;
