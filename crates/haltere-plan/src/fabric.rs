@@ -488,6 +488,8 @@ impl<P: Routed> Fabric<P> {
         self.next_sample = Some(next + every);
         let watched = self.links.iter_mut().zip(&self.plan.links).enumerate().filter(|(_, (_, plan))| plan.watched);
         for (index, (link, _)) in watched {
+            // At an instant the sample comes first.
+            link.catch_up(next.saturating_sub(Dur::from_ns(1)), &mut self.given);
             let counters = link.counters(next);
             let mut row = Probe::new();
             link.queue().probe(&mut row);

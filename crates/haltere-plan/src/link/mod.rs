@@ -22,6 +22,7 @@
 //! - A packet shorter than `mpu` takes as long as one of that length.
 //! - A discipline that withholds packets, such as a shaper, says when the next one is ready. The link asks it again
 //!   then.
+//! - If nothing waits, the end of a transmission is no event: the link carries it out before the next arrival.
 //!
 //! Order at one instant: the discipline's timer, a packet that was withheld, the end of a transmission, an arrival.
 //! Deliveries change nothing in the link, and [`Link::advance`] makes them last.
@@ -48,7 +49,7 @@ use crate::rng::Rng;
 use crate::varying::{Burst, Line};
 use alloc::collections::VecDeque;
 use flight::Flight;
-use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
+use haltere_queue::{Backlog, DropReason, Emits, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Time};
 
@@ -101,6 +102,8 @@ pub struct Link<P, Q = Queue<P>> {
     busy_until: Option<Time>,
     /// The discipline withholds a packet until then. `None`: it withholds none, or something else comes first.
     ready_at: Option<Time>,
+    /// The discipline withholds packets or emits some at a dequeue, so it is asked at the end of every transmission.
+    punctual: bool,
     /// When the line became free, or becomes free. It lies in the past by at most the burst when a busy period begins.
     free_at: Time,
     /// What an idle line saves up.
@@ -136,6 +139,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     pub fn with_queue(plan: &LinkPlan, queue: Q, seed: u64) -> Link<P, Q> {
         let impairments = plan.impairments.as_deref().cloned().unwrap_or_default();
         Link {
+            punctual: is_punctual(&queue),
             queue,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
             line: line(plan),
@@ -198,6 +202,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         (self.burst, self.mpu, self.jitter) = (plan.saved_up(), plan.mpu, plan.jitter);
         (self.losses, self.ordered) = (Losses::new(plan), self.ordered || plan.delay_differs());
         if let Some(queue) = queue {
+            self.punctual = is_punctual(&queue);
             let mut old = core::mem::replace(&mut self.queue, queue);
             let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
             while let Some(packet) = old.dequeue(now, &mut fate) {
@@ -209,7 +214,9 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     /// When something is due next.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        [self.busy_until, self.ready_at, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
+        let waits = self.punctual || self.ring_packets() > 0 || self.queue.backlog().packets > 0;
+        let free_at = self.busy_until.filter(|_| waits);
+        [free_at, self.ready_at, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
     }
 
     /// Its counters at `now`. What is due by then and was not carried out is not counted.
@@ -250,7 +257,7 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     }
 
     /// The discipline's timers, the ends of transmissions and the packets that a discipline withheld, up to `now`.
-    fn catch_up(&mut self, now: Time, sink: &mut impl Sink<P>) {
+    pub(crate) fn catch_up(&mut self, now: Time, sink: &mut impl Sink<P>) {
         while let Some(at) = [self.busy_until, self.ready_at].into_iter().flatten().min().filter(|at| *at <= now) {
             self.run_timers(at);
             if self.ready_at == Some(at) {
@@ -361,6 +368,11 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.counted_to = now;
         self.waiting = self.queue.backlog().packets;
     }
+}
+
+/// The discipline is to be asked for a packet whenever the line is free, at that time.
+fn is_punctual<P: Pkt>(queue: &impl Qdisc<P>) -> bool {
+    queue.ready_at().is_some() || queue.emits() == Emits::AtDequeue
 }
 
 /// The line of that plan.

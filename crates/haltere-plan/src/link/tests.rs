@@ -70,6 +70,23 @@ fn delivered(plan: &LinkPlan, arrivals: &[(u64, u32)]) -> Vec<(u64, u32)> {
     run(Link::new(plan, 14, 1).expect("parameters"), arrivals).0.delivered
 }
 
+/// A packet of 1.2 ms is alone: the next event is its delivery. Once another one waits it is the end of the transmission.
+#[test]
+fn the_end_of_a_transmission_is_an_event_if_a_packet_waits() {
+    let mut link = Link::<Packet>::new(&plan(), 14, 1).expect("parameters");
+    let mut seen = Seen::default();
+    link.arrive(ms(0), Packet(0, 1500), &mut seen);
+    assert_eq!(link.next_event(), Some(Time::from_ns(3_200_000)));
+    link.arrive(ms(1), Packet(1, 1500), &mut seen);
+    assert_eq!(link.next_event(), Some(Time::from_ns(1_200_000)));
+    // The line is free again at 2.4 ms, without an event, and the third packet leaves at once.
+    link.advance(Time::from_ns(1_200_000), &mut seen);
+    assert_eq!(link.next_event(), Some(Time::from_ns(3_200_000)));
+    link.arrive(ms(3), Packet(2, 1500), &mut seen);
+    let (seen, _) = run(link, &[]);
+    assert_eq!(seen.delivered.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [3200, 4400, 6200]);
+}
+
 /// One packet finds the line free, and four wait. Each leaves so many behind.
 #[test]
 fn depths_at_dequeue_are_counted_after_the_warm_up() {
