@@ -92,7 +92,7 @@ fn a_day_with_two_watched_links_needs_no_large_allocation() {
     for minute in 0..24 * 60 {
         fabric.arrive(Time::ZERO + Dur::from_secs(60 * minute), 0, Packet, &mut host);
     }
-    while let Some(at) = fabric.next_event() {
+    while let Some(at) = fabric.deadline() {
         fabric.advance(at, &mut host);
     }
     let mut pieces = vec![first_piece(&mut fabric, 7)];

@@ -1,9 +1,10 @@
 //! The network between the hosts: nodes and links, driven by events in order of time.
 //!
 //! It has no I/O and reads no clock. A world gives it packets with [`Fabric::arrive`], calls [`Fabric::advance`] when
-//! [`Fabric::next_event`] is due, and receives the packets that reach a host as [`Ports`]. Every event runs at the time
+//! [`Fabric::deadline`] comes, and receives the packets that reach a host as [`Ports`]. Every event runs at the time
 //! for which it was due. So a world that wakes up late delays packets, but changes neither a rate nor what a discipline
-//! sees.
+//! sees. A packet that goes on over another link need not wake the world: its event may run as late as that link's
+//! delay after its time, and mostly runs when something else wakes the world before.
 //!
 //! ```text
 //!          node 0                                         node 1
@@ -225,6 +226,11 @@ pub struct Fabric<P: Routed> {
     /// (when, link); an entry that is not the link's `scheduled` is stale.
     events: BinaryHeap<Reverse<(Time, usize)>>,
     scheduled: Vec<Option<Time>>,
+    /// (by when, link) of the links' events; an entry that is not the link's in `due` is stale.
+    deadlines: BinaryHeap<Reverse<(Time, usize)>>,
+    due: Vec<Option<Time>>,
+    /// How late the events of each link may run: those of its line, and deliveries of packets that go on.
+    slack: Vec<[Dur; 2]>,
     next_sample: Option<Time>,
     samples: Series<QueueSample>,
     before_warmup: Option<Vec<LinkCounters>>,
@@ -278,6 +284,9 @@ impl<P: Routed> Fabric<P> {
         Ok(Fabric {
             next: NextHops::new(&routes, &plan.reroutes),
             scheduled: vec![None; links.len()],
+            deadlines: BinaryHeap::new(),
+            due: vec![None; links.len()],
+            slack: slack(&plan, &links),
             next_sample: plan.sample.map(|_| Time::ZERO),
             links,
             plan,
@@ -304,10 +313,11 @@ impl<P: Routed> Fabric<P> {
         }
         self.moving.push_back((node, packet));
         self.settle(now, now, ports);
+        self.forget_stale();
     }
     /// Everything that is due by `now` happens, each at its own time.
     pub fn advance(&mut self, now: Time, ports: &mut impl Ports<P>) {
-        while let Some(at) = self.next_event().filter(|&at| at <= now) {
+        while let Some(at) = self.earlier_of(self.next_packet()).filter(|&at| at <= now) {
             if self.warmup_due(at) || self.sample_due(at) || self.end_due(at) {
                 continue;
             }
@@ -321,6 +331,7 @@ impl<P: Routed> Fabric<P> {
             self.collect(at, link);
             self.settle(at, now, ports);
         }
+        self.forget_stale();
     }
     /// The discipline of that link may give a packet that it withheld without a time.
     pub fn wake(&mut self, now: Time, link: usize, ports: &mut impl Ports<P>) {
@@ -343,18 +354,24 @@ impl<P: Routed> Fabric<P> {
         let made = queue.then(|| P::queue(&plan.queue, &context(&plan, self.plan.framing, &origin))).transpose()?;
         self.links[index].change(now, &plan, made, &mut self.given);
         self.plan.links[index] = plan;
+        self.slack = slack(&self.plan, &self.links);
+        (0..self.links.len()).for_each(|link| self.set_deadline(now, link));
         self.collect(now, index);
         self.settle(now, now, ports);
         Ok(())
     }
     /// When [`advance`](Fabric::advance) is to be called next.
-    pub fn next_event(&self) -> Option<Time> {
+    pub fn deadline(&self) -> Option<Time> {
+        self.earlier_of(self.deadlines.peek().map(|Reverse((at, _))| *at))
+    }
+    /// That time, or that of the end of the warm-up, the next sample or the end of the run if it comes before.
+    fn earlier_of(&self, time: Option<Time>) -> Option<Time> {
         let warmup = self.before_warmup.is_none().then_some(self.plan.warmup);
         let (sample, end) = match self.at_end {
             None => (self.next_sample, Some(self.plan.end)),
             Some(_) => (None, None),
         };
-        [self.next_packet(), warmup, sample, end].into_iter().flatten().min().filter(|at| *at != Time::NEVER)
+        [time, warmup, sample, end].into_iter().flatten().min().filter(|at| *at != Time::NEVER)
     }
     /// When a packet moves next.
     pub fn next_packet(&self) -> Option<Time> {
@@ -425,6 +442,23 @@ impl<P: Routed> Fabric<P> {
         if next != self.scheduled[link] {
             self.scheduled[link] = next;
             self.events.extend(next.map(|at| Reverse((at, link))));
+        }
+        self.set_deadline(now, link);
+    }
+    fn set_deadline(&mut self, now: Time, link: usize) {
+        let [own, next] = self.slack[link];
+        let to = self.plan.links[link].to;
+        let goes_on = |packet: &P| packet.destination() != Some(to);
+        let due = self.links[link].deadline(own, next, goes_on).map(|at| at.max(now)).filter(|at| *at != Time::NEVER);
+        if due != self.due[link] {
+            self.due[link] = due;
+            self.deadlines.extend(due.map(|at| Reverse((at, link))));
+        }
+    }
+    /// The first deadline is one of now.
+    fn forget_stale(&mut self) {
+        while self.deadlines.peek().is_some_and(|Reverse((at, link))| self.due[*link] != Some(*at)) {
+            self.deadlines.pop();
         }
     }
     /// What counts of a packet for its connection. `None`: it has none.
@@ -514,6 +548,19 @@ impl<P: Routed> Fabric<P> {
         }
         due
     }
+}
+
+/// How late the events of these links may run. The time of an event of the line is known to it, whenever it runs; the
+/// packet has the link's delay before it. A packet that goes on has the delay of the next link before it.
+fn slack<P: Routed>(plan: &FabricPlan, links: &[Link<P, P::Queue>]) -> Vec<[Dur; 2]> {
+    let (nodes, plans) = (plan.nodes, &plan.links);
+    let delay = |link: &Link<P, P::Queue>| if link.is_punctual() { Dur::ZERO } else { link.least_delay() };
+    let mut next = vec![Dur::MAX; nodes];
+    for (plan, link) in plans.iter().zip(links) {
+        next[plan.from] = next[plan.from].min(delay(link));
+    }
+    let next = |to: usize| if next[to] == Dur::MAX { Dur::ZERO } else { next[to] };
+    plans.iter().zip(links).map(|(plan, link)| [delay(link), next(plan.to)]).collect()
 }
 
 #[cfg(test)]

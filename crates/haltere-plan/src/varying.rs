@@ -367,6 +367,13 @@ impl Line {
             Delay::Steps(steps) => steps.at(at).0,
         }
     }
+    /// No packet has a shorter delay.
+    pub fn least_delay(&self) -> Dur {
+        match (&self.transmitter, &self.delay) {
+            (Transmitter::Replay(_), _) | (_, Delay::Steps(_)) => Dur::ZERO, // not asked: it may change
+            (_, Delay::Constant(delay)) => *delay,
+        }
+    }
     /// True if a packet that leaves the line after the next change of the delay may be delivered before `due`, when
     /// one that left at `leaves` is.
     pub fn is_overtaken(&self, leaves: Time, due: Time) -> bool {

@@ -203,7 +203,7 @@ impl<P: Port> Router<P> {
     /// Sleeps until something is to do; true where one of the owner's descriptors woke it.
     fn sleep(&mut self, clock: &mut impl Clock, watch: &impl Watch) -> Result<bool, WireError> {
         let ports = self.ports.iter().filter_map(Port::next).min();
-        let until = [self.fabric.network.next_event(), watch.next(), ports].into_iter().flatten().min();
+        let until = [self.fabric.network.deadline(), watch.next(), ports].into_iter().flatten().min();
         if until.is_some_and(|at| at <= clock.now()) {
             return Ok(false);
         }

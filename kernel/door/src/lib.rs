@@ -260,7 +260,7 @@ impl Handle {
         self.written.len()
     }
     fn next(&self) -> u64 {
-        self.fabric.next_event().map_or(u64::MAX, |at| at.as_ns().saturating_add(self.origin))
+        self.fabric.deadline().map_or(u64::MAX, |at| at.as_ns().saturating_add(self.origin))
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rng::Rng;
 use haltere_queue::{Ecn, FlowKey, Queue, QueueParams};
 use haltere_units::Rate;
 
@@ -82,10 +83,12 @@ fn row(discipline: &str) -> FabricPlan {
 
 /// The timer of a kernel: calls when something is due, up to `until`.
 fn run(fabric: &mut Fabric<Packet>, ports: &mut Delivered, until: Time) {
-    while let Some(at) = fabric.next_event().filter(|at| *at <= until) {
+    while let Some(at) = fabric.deadline().filter(|at| *at < until) {
         ports.now = at;
         fabric.advance(at, ports);
     }
+    ports.now = until;
+    fabric.advance(until, ports);
 }
 
 fn packet(from: usize, to: usize) -> Packet {
@@ -214,4 +217,45 @@ fn packets_on_a_failed_link_are_lost_until_the_routes_change() {
     assert_eq!(ports.seen, [(ms(4), 2), (ms(12), 2), (ms(19), 2), (ms(20), 2)]);
     let totals = fabric.totals();
     assert_eq!((totals.links[2].total.lost, totals.unaccounted()), (1, 0));
+}
+
+/// A world that wakes at each event, and one that wakes at deadlines only, while packets come from both ends. The second
+/// is never late, and delivers the same packets at the same times. It wakes less often unless the discipline withholds
+/// or emits packets.
+#[test]
+fn a_world_that_sleeps_until_the_deadline_is_never_late() {
+    let disciplines = [
+        (true, r#"{ "kind": "drop_tail", "limit": "9p" }"#),
+        (true, r#"{ "kind": "codel" }"#),
+        (true, r#"{ "kind": "fq_pie" }"#),
+        (false, r#"{ "kind": "tbf", "rate": "8Mbit", "burst": "3kB", "limit": "20p" }"#),
+        (false, r#"{ "kind": "threshold", "return_to_sender": true, "upper": "2p", "limit": "20p" }"#),
+    ];
+    for (saves, discipline) in disciplines {
+        let world = |sleeps: bool| {
+            let mut fabric = Fabric::new(FabricPlan { end: Time::NEVER, sample: None, ..row(discipline) }).unwrap();
+            let (mut ports, mut wakes) = (Delivered::default(), 0);
+            // Bursts of up to four packets, from either end.
+            let mut rng = Rng::new(7, "arrivals");
+            let mut now = Time::ZERO;
+            for _ in 0..300 {
+                let (burst, pause) = (1 + rng.bits() % 4, Dur::from_us(rng.bits() % 4000));
+                let (from, to) = if rng.bits().is_multiple_of(3) { (2, 0) } else { (0, 2) };
+                (0..burst).for_each(|_| fabric.arrive(now, from, packet(from, to), &mut ports));
+                now += pause;
+                let next = |fabric: &Fabric<Packet>| if sleeps { fabric.deadline() } else { fabric.next_packet() };
+                while let Some(at) = next(&fabric).filter(|at| *at < now) {
+                    wakes += 1;
+                    ports.now = at;
+                    fabric.advance(at, &mut ports);
+                }
+                ports.now = now;
+            }
+            assert_eq!(fabric.counters().late_max_ns, 0, "{discipline}");
+            (ports.seen, fabric.counters().departed, wakes)
+        };
+        let (woken, slept) = (world(false), world(true));
+        assert_eq!((&slept.0, slept.1), (&woken.0, woken.1), "{discipline}");
+        assert!(slept.1 > 100 && (slept.2 < woken.2) == saves, "{discipline}: {} wakes of {}", slept.2, woken.2);
+    }
 }

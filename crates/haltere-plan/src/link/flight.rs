@@ -27,10 +27,14 @@ impl<P> Flight<P> {
         let at = self.held_back.partition_point(|(other, _)| *other <= due);
         self.held_back.insert(at, (due, packet));
     }
+    /// The next packet, and when it is delivered.
+    pub fn first(&self) -> Option<(Time, &P)> {
+        let firsts = [self.in_order.front(), self.held_back.front()].into_iter().flatten();
+        firsts.min_by_key(|(due, _)| *due).map(|(due, packet)| (*due, packet))
+    }
     /// When the next packet is delivered.
     pub fn next(&self) -> Option<Time> {
-        let due = |list: &VecDeque<(Time, P)>| list.front().map(|(due, _)| *due);
-        [due(&self.in_order), due(&self.held_back)].into_iter().flatten().min()
+        self.first().map(|(due, _)| due)
     }
     /// The next packet and its time, if it is delivered by `now`.
     pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {

@@ -219,6 +219,25 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         [free_at, self.ready_at, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
     }
 
+    /// When [`advance`](Link::advance) must have been called, so that no packet is late for a reader of clocks:
+    /// [`next_event`](Link::next_event), later by `own` for what only puts packets on the line, and by `next` for
+    /// the delivery of a packet that goes on from there.
+    pub(crate) fn deadline(&self, own: Dur, next: Dur, goes_on: impl Fn(&P) -> bool) -> Option<Time> {
+        let waits = self.punctual || self.ring_packets() > 0 || self.queue.backlog().packets > 0;
+        let line = [self.busy_until.filter(|_| waits), self.ready_at, self.queue.next_timer()].into_iter().flatten();
+        let flight =
+            self.flight.first().map(|(due, packet)| later(due, if goes_on(packet) { next } else { Dur::ZERO }));
+        line.map(|at| later(at, own)).chain(flight).min()
+    }
+    /// The discipline is to be asked at the time of each event. It reads a clock, or what it emits takes effect at once.
+    pub(crate) fn is_punctual(&self) -> bool {
+        self.punctual || self.queue.emits() != Emits::Never
+    }
+    /// The least delay of a packet that the line takes from now on.
+    pub(crate) fn least_delay(&self) -> Dur {
+        self.line.least_delay()
+    }
+
     /// Its counters at `now`. What is due by then and was not carried out is not counted.
     pub fn counters(&mut self, now: Time) -> LinkCounters {
         self.count_backlog(now);
