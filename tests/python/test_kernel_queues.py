@@ -217,12 +217,12 @@ def test_codel_differs_from_linux_by_its_clock_alone(file: Path) -> None:
 #: A kernel of 250 Hz: PIE's updates are 20 ms apart. The first is half a second after the queue was made, and no flow starts before it.
 TICKS = 'tupdate = "20ms", first_update = "500ms"'
 RED = 'limit = "122880B", min = "15360B", max = "46080B", avpkt = "1500B", burst = 20, probability = 0.1'
-SEEDS, MORE = range(1, 9), range(9, 17)
+SEEDS, MORE = range(1, 25), range(25, 49)
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Mean, and half of its 99 % interval (Student's t for eight or sixteen values)."""
-    return statistics.fmean(values), {8: 3.499, 16: 2.947}[len(values)] * statistics.stdev(values) / len(values) ** 0.5
+    """Mean, and half of its 99 % interval (Student's t for 24 or 48 values)."""
+    return statistics.fmean(values), {24: 2.807, 48: 2.685}[len(values)] * statistics.stdev(values) / len(values) ** 0.5
 
 
 @pytest.mark.usefixtures("kernel")
@@ -237,11 +237,11 @@ def interval(values: list[float]) -> tuple[float, float]:
     ],
 )  # fmt: skip
 def test_disciplines_that_draw_drop_as_many_packets_as_linux(tc: str, ours: str, file: Path) -> None:
-    """Each has its own random numbers, so packets differ one by one; their numbers do not, beyond what chance makes of eight seeds.
+    """Each has its own random numbers, so packets differ one by one; their numbers do not, beyond what chance makes of 24 seeds.
 
     In one run of each seed Linux's discipline carries the packets and ours is beside it, in another ours carries them. A systematic
     difference moves the mean of the differences out of its interval. Chance alone does so for one kernel in a hundred. The interval must be
-    narrow enough to show a difference of a fifth. If it is not with eight seeds, the test cannot tell anything yet, and eight more are run:
+    narrow enough to show a difference of a fifth. If it is not with 24 seeds, the test cannot tell anything yet, and 24 more are run:
     the drops of `sfb` spread more than those of others. Width decides that, and never the difference.
     """
     alone = written(tc, start="1s").replace(f'kind = "kernel", tc = "{tc}"', ours)
