@@ -214,20 +214,23 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     /// When something is due next.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
+        [self.next_before_the_line(), self.flight.next()].into_iter().flatten().min()
+    }
+    /// When something is due next in the discipline and at the line. The end of a transmission is, if anything waits.
+    fn next_before_the_line(&self) -> Option<Time> {
         let waits = self.punctual || self.ring_packets() > 0 || self.queue.backlog().packets > 0;
         let free_at = self.busy_until.filter(|_| waits);
-        [free_at, self.ready_at, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
+        [free_at, self.ready_at, self.queue.next_timer()].into_iter().flatten().min()
     }
 
-    /// When [`advance`](Link::advance) must have been called, so that no packet is late for a reader of clocks:
-    /// [`next_event`](Link::next_event), later by `own` for what only puts packets on the line, and by `next` for
-    /// the delivery of a packet that goes on from there.
+    /// By when [`advance`](Link::advance) must be called, so that no packet reaches its host late. That is the time of
+    /// the [next event](Link::next_event), but later by `own` if it only puts packets on the line, and by `next` if it
+    /// delivers a packet that goes on.
     pub(crate) fn deadline(&self, own: Dur, next: Dur, goes_on: impl Fn(&P) -> bool) -> Option<Time> {
-        let waits = self.punctual || self.ring_packets() > 0 || self.queue.backlog().packets > 0;
-        let line = [self.busy_until.filter(|_| waits), self.ready_at, self.queue.next_timer()].into_iter().flatten();
+        let line = self.next_before_the_line().map(|at| later(at, own));
         let flight =
             self.flight.first().map(|(due, packet)| later(due, if goes_on(packet) { next } else { Dur::ZERO }));
-        line.map(|at| later(at, own)).chain(flight).min()
+        [line, flight].into_iter().flatten().min()
     }
     /// The discipline is to be asked at the time of each event. It reads a clock, or what it emits takes effect at once.
     pub(crate) fn is_punctual(&self) -> bool {
