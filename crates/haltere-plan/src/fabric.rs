@@ -19,27 +19,28 @@
 //!
 //! Units: time ns since the run began. Cost: O(log links) a packet and link.
 
+mod schedule;
 mod sockets;
 
 pub use sockets::write_down;
 
 use crate::app::AppPlan;
 use crate::fault::Fault;
-use crate::link::{Link, Sink, context};
+use crate::link::{Link, Sink, context, later};
 use crate::link_queue::LinkQueue;
 use crate::plan::{LinkPlan, Plan, Reroute};
 use crate::record::{LinkCounters, LinkRecord, QueueSample, SocketRecord};
 use crate::routes::{NextHops, Routes};
 use crate::series::Series;
 use alloc::boxed::Box;
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use haltere_queue::{Backlog, LinkContext, Pkt, Qdisc};
 use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
+use schedule::Schedule;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use sockets::{Seen, Sockets};
@@ -223,12 +224,9 @@ pub struct Fabric<P: Routed> {
     plan: FabricPlan,
     links: Vec<Link<P, P::Queue>>,
     next: NextHops,
-    /// (when, link); an entry that is not the link's `scheduled` is stale.
-    events: BinaryHeap<Reverse<(Time, usize)>>,
-    scheduled: Vec<Option<Time>>,
-    /// (by when, link) of the links' events; an entry that is not the link's in `due` is stale.
-    deadlines: BinaryHeap<Reverse<(Time, usize)>>,
-    due: Vec<Option<Time>>,
+    /// When each link has its next event, and by when that must be carried out.
+    events: Schedule,
+    deadlines: Schedule,
     /// How late the events of each link may run: those of its line, and deliveries of packets that go on.
     slack: Vec<[Dur; 2]>,
     next_sample: Option<Time>,
@@ -283,14 +281,12 @@ impl<P: Routed> Fabric<P> {
         let routes = Routes::new(plan.nodes, plan.links.iter().map(|link| (link.from, link.to, link.delay)));
         Ok(Fabric {
             next: NextHops::new(&routes, &plan.reroutes),
-            scheduled: vec![None; links.len()],
-            deadlines: BinaryHeap::new(),
-            due: vec![None; links.len()],
+            events: Schedule::new(links.len()),
+            deadlines: Schedule::new(links.len()),
             slack: slack(&plan, &links),
             next_sample: plan.sample.map(|_| Time::ZERO),
             links,
             plan,
-            events: BinaryHeap::new(),
             samples: Series::default(),
             before_warmup: None,
             counters: Counters::default(),
@@ -313,7 +309,6 @@ impl<P: Routed> Fabric<P> {
         }
         self.moving.push_back((node, packet));
         self.settle(now, now, ports);
-        self.forget_stale();
     }
     /// Everything that is due by `now` happens, each at its own time.
     pub fn advance(&mut self, now: Time, ports: &mut impl Ports<P>) {
@@ -321,17 +316,12 @@ impl<P: Routed> Fabric<P> {
             if self.warmup_due(at) || self.sample_due(at) || self.end_due(at) {
                 continue;
             }
-            let Some(Reverse((at, link))) = self.events.pop() else { return };
-            if self.scheduled[link] != Some(at) {
-                continue;
-            }
-            self.scheduled[link] = None;
+            let Some((at, link)) = self.events.take_first() else { return };
             self.counters.events += 1;
             self.links[link].advance(at, &mut self.given);
             self.collect(at, link);
             self.settle(at, now, ports);
         }
-        self.forget_stale();
     }
     /// The discipline of that link may give a packet that it withheld without a time.
     pub fn wake(&mut self, now: Time, link: usize, ports: &mut impl Ports<P>) {
@@ -355,14 +345,14 @@ impl<P: Routed> Fabric<P> {
         self.links[index].change(now, &plan, made, &mut self.given);
         self.plan.links[index] = plan;
         self.slack = slack(&self.plan, &self.links);
-        (0..self.links.len()).for_each(|link| self.set_deadline(now, link));
+        (0..self.links.len()).for_each(|link| self.schedule(now, link));
         self.collect(now, index);
         self.settle(now, now, ports);
         Ok(())
     }
     /// When [`advance`](Fabric::advance) is to be called next.
     pub fn deadline(&self) -> Option<Time> {
-        self.earlier_of(self.deadlines.peek().map(|Reverse((at, _))| *at))
+        self.earlier_of(self.deadlines.first())
     }
     /// That time, or that of the end of the warm-up, the next sample or the end of the run if it comes before.
     fn earlier_of(&self, time: Option<Time>) -> Option<Time> {
@@ -375,7 +365,7 @@ impl<P: Routed> Fabric<P> {
     }
     /// When a packet moves next.
     pub fn next_packet(&self) -> Option<Time> {
-        self.events.peek().map(|Reverse((at, _))| *at)
+        self.events.first()
     }
     /// The parts that it was made of, with the changes since.
     pub fn plan(&self) -> &FabricPlan {
@@ -438,28 +428,19 @@ impl<P: Routed> Fabric<P> {
         self.moving.extend(self.given.delivered.drain(..).map(|packet| (to, packet)));
         self.counters.emitted += self.given.emitted.len() as u64;
         self.moving.extend(self.given.emitted.drain(..).map(|packet| (back, packet)));
-        let next = self.links[link].next_event().map(|at| at.max(now)).filter(|at| *at != Time::NEVER);
-        if next != self.scheduled[link] {
-            self.scheduled[link] = next;
-            self.events.extend(next.map(|at| Reverse((at, link))));
-        }
-        self.set_deadline(now, link);
+        self.schedule(now, link);
     }
-    fn set_deadline(&mut self, now: Time, link: usize) {
-        let [own, next] = self.slack[link];
-        let to = self.plan.links[link].to;
-        let goes_on = |packet: &P| packet.destination() != Some(to);
-        let due = self.links[link].deadline(own, next, goes_on).map(|at| at.max(now)).filter(|at| *at != Time::NEVER);
-        if due != self.due[link] {
-            self.due[link] = due;
-            self.deadlines.extend(due.map(|at| Reverse((at, link))));
-        }
-    }
-    /// The first deadline is one of now.
-    fn forget_stale(&mut self) {
-        while self.deadlines.peek().is_some_and(|Reverse((at, link))| self.due[*link] != Some(*at)) {
-            self.deadlines.pop();
-        }
+    /// When the link has its next event, and by when: later by the link's slack, so that no packet reaches its host late.
+    fn schedule(&mut self, now: Time, index: usize) {
+        let (link, [own, next]) = (&self.links[index], self.slack[index]);
+        let to = Some(self.plan.links[index].to);
+        let (line, delivery) = (link.next_before_the_line(), link.next_delivery());
+        let slack = |packet: &P| if packet.destination() == to { Dur::ZERO } else { next };
+        let first = |times: [Option<Time>; 2]| times.into_iter().flatten().min().map(|at| at.max(now));
+        let event = first([line, delivery.map(|(at, _)| at)]);
+        let deadline = first([line.map(|at| later(at, own)), delivery.map(|(at, packet)| later(at, slack(packet)))]);
+        self.events.set(index, event.filter(|at| *at != Time::NEVER));
+        self.deadlines.set(index, deadline.filter(|at| *at != Time::NEVER));
     }
     /// What counts of a packet for its connection. `None`: it has none.
     fn seen(&self, packet: &P) -> Option<Seen> {
@@ -554,7 +535,7 @@ impl<P: Routed> Fabric<P> {
 /// packet has the link's delay before it. A packet that goes on has the delay of the next link before it.
 fn slack<P: Routed>(plan: &FabricPlan, links: &[Link<P, P::Queue>]) -> Vec<[Dur; 2]> {
     let (nodes, plans) = (plan.nodes, &plan.links);
-    let delay = |link: &Link<P, P::Queue>| if link.is_punctual() { Dur::ZERO } else { link.least_delay() };
+    let delay = |link: &Link<P, P::Queue>| if link.needs_time() { Dur::ZERO } else { link.least_delay() };
     let mut next = vec![Dur::MAX; nodes];
     for (plan, link) in plans.iter().zip(links) {
         next[plan.from] = next[plan.from].min(delay(link));

@@ -216,24 +216,19 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     pub fn next_event(&self) -> Option<Time> {
         [self.next_before_the_line(), self.flight.next()].into_iter().flatten().min()
     }
+    /// The next packet that is delivered, and when.
+    pub(crate) fn next_delivery(&self) -> Option<(Time, &P)> {
+        self.flight.first()
+    }
     /// When something is due next in the discipline and at the line. The end of a transmission is, if anything waits.
-    fn next_before_the_line(&self) -> Option<Time> {
+    pub(crate) fn next_before_the_line(&self) -> Option<Time> {
         let waits = self.punctual || self.ring_packets() > 0 || self.queue.backlog().packets > 0;
         let free_at = self.busy_until.filter(|_| waits);
         [free_at, self.ready_at, self.queue.next_timer()].into_iter().flatten().min()
     }
 
-    /// By when [`advance`](Link::advance) must be called, so that no packet reaches its host late. That is the time of
-    /// the [next event](Link::next_event), but later by `own` if it only puts packets on the line, and by `next` if it
-    /// delivers a packet that goes on.
-    pub(crate) fn deadline(&self, own: Dur, next: Dur, goes_on: impl Fn(&P) -> bool) -> Option<Time> {
-        let line = self.next_before_the_line().map(|at| later(at, own));
-        let flight =
-            self.flight.first().map(|(due, packet)| later(due, if goes_on(packet) { next } else { Dur::ZERO }));
-        [line, flight].into_iter().flatten().min()
-    }
-    /// The discipline is to be asked at the time of each event. It reads a clock, or what it emits takes effect at once.
-    pub(crate) fn is_punctual(&self) -> bool {
+    /// Events at the discipline are to be carried out in time: it may read a clock, or what it emits takes effect at once.
+    pub(crate) fn needs_time(&self) -> bool {
         self.punctual || self.queue.emits() != Emits::Never
     }
     /// The least delay of a packet that the line takes from now on.
@@ -392,8 +387,9 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     }
 }
 
-/// The discipline is to be asked for a packet whenever the line is free, at that time.
-fn is_punctual<P: Pkt>(queue: &impl Qdisc<P>) -> bool {
+/// A discipline that withholds packets, or emits some at a dequeue: it is to be asked for a packet whenever the line is
+/// free, at that time.
+pub fn is_punctual<P: Pkt>(queue: &impl Qdisc<P>) -> bool {
     queue.ready_at().is_some() || queue.emits() == Emits::AtDequeue
 }
 
@@ -403,7 +399,7 @@ fn line(plan: &LinkPlan) -> Line {
 }
 
 /// The time `span` after `time`; never, if that is past the end of time.
-fn later(time: Time, span: Dur) -> Time {
+pub(crate) fn later(time: Time, span: Dur) -> Time {
     time.checked_add(span).unwrap_or(Time::NEVER)
 }
 

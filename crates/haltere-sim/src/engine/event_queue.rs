@@ -302,16 +302,18 @@ impl EventQueue {
     /// The clock has reached another span: the wheel takes the events of the one after it.
     #[inline(never)]
     fn turn(&mut self) {
-        let span = self.tick >> self.half;
         let first = self.end >> self.half;
-        (self.turn_at, self.end) = ((span + 1) << self.half, (span + 2) << self.half);
-        let beyond = self.beyond; // these were counted before
-        for span in first..(span + 2).min(first + SPANS) {
+        self.set_end();
+        for span in first..(self.end >> self.half).min(first + SPANS) {
             while let Some(block) = self.later.take(span) {
                 block.entries().iter().for_each(|&entry| self.insert_entry(entry));
             }
         }
-        self.beyond = beyond;
+    }
+    /// The wheel reaches to the end of the span after that of the clock.
+    fn set_end(&mut self) {
+        let span = self.tick >> self.half;
+        (self.turn_at, self.end) = ((span + 1) << self.half, (span + 2) << self.half);
     }
     /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the spans if that
     /// is earlier.
@@ -414,8 +416,7 @@ impl EventQueue {
         self.spare = NIL;
         (self.shift, self.half, self.prefetched) = (shift, buckets - 1, 0);
         self.tick = now >> shift;
-        let span = self.tick >> self.half;
-        (self.turn_at, self.end) = ((span + 1) << self.half, (span + 2) << self.half);
+        self.set_end();
         for entry in all {
             self.insert_entry(entry);
         }

@@ -26,12 +26,12 @@ use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
 use fate::{Counters, LazySignals, QueueFate};
 use haltere_plan::jitter::Jitter;
-use haltere_plan::link::{Losses, Stream, context};
+use haltere_plan::link::{Losses, Stream, context, is_punctual};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::Depths;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
-use haltere_queue::{Emits, Qdisc, Queue};
+use haltere_queue::{Qdisc, Queue};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
 use impairments::ImpairedLine;
@@ -243,7 +243,7 @@ impl SimLink {
             extras.ready_at = withholds.then_some(Time::NEVER);
         }
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
-        self.eager = reorders || withholds || self.queue.emits() == Emits::AtDequeue;
+        self.eager = reorders || is_punctual(&self.queue);
         self.special |= self.varying().is_some_and(Line::has_limit);
         let simple = !self.special && self.varying().is_none();
         let has_moods = !matches!(self.queue, Queue::DropTail(_));
